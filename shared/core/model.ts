@@ -48,6 +48,11 @@ export interface Resource {
   readonly createdAt?: Date;
   /** Native time of the last attach or detach, where the cloud has one (Azure, Google Cloud). */
   readonly detachedAt?: Date;
+  /**
+   * True where the cloud can call a resource free while an attach is already on its way (Azure disks): then one look is
+   * no proof, and a second one at least the settle time later must agree.
+   */
+  readonly needsSecondLook?: boolean;
   readonly holds: readonly Hold[];
   /** Free text that conventions may read (ENI description, Google Cloud disk description). */
   readonly description?: string;
@@ -145,8 +150,7 @@ export type Reason =
   | 'owner-alive'
   | 'owner-unproven'
   | 'created-after-event'
-  | 'creation-time-missing'
-  | 'time-in-future'
+  | 'time-odd'
   | 'too-young'
   | 'in-grace'
   | 'settling'
@@ -167,7 +171,17 @@ export interface Verdict {
 export interface Mark {
   readonly resourceKey: string;
   readonly firstSeen: Date;
-  readonly ownerValue: string;
+  /** The native detach time as it was then: when it changes, somebody used the resource in between, and the mark is void. */
+  readonly detachedAt?: Date;
+}
+
+/** Record, made while the owner was alive, that a resource serves it. */
+export interface Claim {
+  readonly resourceKey: string;
+  readonly owner: OwnerRef;
+  readonly ownerName: string;
+  /** When the claim was first made: the resource existed then. */
+  readonly since: Date;
 }
 
 export type Outcome = 'none' | 'would-delete' | 'deleted' | 'failed' | 'deferred';

@@ -34,6 +34,14 @@ export interface VmIdentity {
   readonly claimed: readonly Attachment[];
 }
 
+/** Enough to read a resource again. */
+export interface ResourceId {
+  readonly key: string;
+  readonly id: string;
+  /** Name of its {@link ResourceType}. */
+  readonly type: string;
+}
+
 /** `gone`: an exact read says it does not exist. `failed`: nothing is known, so nothing is done. */
 export type ReadResult =
   | { readonly status: 'found'; readonly resource: Resource }
@@ -118,6 +126,8 @@ export interface CloudScope {
    * Reads an explicit owner tag's value. AWS: `i-…` = id, otherwise a Name. undefined = cannot be parsed, which keeps.
    */
   parseOwnerTag(value: string, resource: Resource): OwnerRef | undefined;
+  /** Which resource a native id or name names, without a call; undefined = none of this cloud's ids. */
+  identify(id: string): ResourceId | undefined;
   /** Requests sent so far, by operation name; every HTTP request counts, retries too. */
   readonly calls: CallCounter;
   /** How many deletes may run at the same time; pacing and retries of one call are the adapter's. */
@@ -223,7 +233,7 @@ export interface ReapWork {
   readonly notBefore: string;
   /** How often this work was put back because the queue could not delay it long enough, or the cloud said later. */
   readonly attempt: number;
-  readonly items: readonly { readonly key: string; readonly id: string; readonly type: string }[];
+  readonly items: readonly ResourceId[];
   /** The event that led here, for 'created after the event'. */
   readonly eventTime?: string;
 }
