@@ -5,7 +5,8 @@ export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0;
   if (!/^(\d+(ms|s|m|h|d))+$/.test(text)) return undefined;
   let total = 0;
-  for (const [, amount, unit] of text.matchAll(/(\d+)(ms|s|m|h|d)/g)) total += Number(amount) * (UNITS[unit ?? ''] ?? Number.NaN);
+  for (const [, amount, unit] of text.matchAll(/(\d+)(ms|s|m|h|d)/g))
+    total += Number(amount) * (UNITS[unit ?? ''] ?? Number.NaN);
   return Number.isSafeInteger(total) ? total : undefined;
 }
 

@@ -141,11 +141,14 @@ export type Reason =
   | 'attached'
   | 'changing'
   | 'already-deleting'
+  | 'gone'
+  | 'unread'
   | 'protected'
   | 'locked'
   | 'opted-out'
   | 'excluded'
   | 'out-of-scope'
+  | 'untagged'
   | 'owner-unknown'
   | 'owner-alive'
   | 'owner-unproven'
@@ -163,6 +166,8 @@ export interface Verdict {
   readonly evidence: readonly string[];
   /** `wait`: when it would go if nothing changes. */
   readonly dueAt?: Date;
+  /** `wait` and `reap`: when it became an orphan, as far as is known: detach time or first sighting. */
+  readonly orphanSince?: Date;
   /** The owner that decided, or the first one named. */
   readonly owner?: { readonly attribution: Attribution; readonly answer: OwnerAnswer };
 }

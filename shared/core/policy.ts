@@ -37,10 +37,15 @@ export const policySchema = z
     mode: z
       .enum(['observe', 'enforce'])
       .optional()
-      .describe('observe decides and records, enforce deletes. A deployment in observe stays in observe whatever this says.'),
+      .describe(
+        'observe decides and records, enforce deletes. A deployment in observe stays in observe whatever this says.',
+      ),
     grace: duration('30m', 'Time between detach or first sighting as an orphan and the earliest deletion.'),
     minAge: duration('10m', 'Nothing younger than this is deleted.'),
-    settle: duration('5m', 'Time between a VM-deleted event and the first look, and between two looks where one is no proof.'),
+    settle: duration(
+      '5m',
+      'Time between a VM-deleted event and the first look, and between two looks where one is no proof.',
+    ),
     budget: z
       .strictObject({
         perRun: count(200, 'Deletions a run.'),
@@ -58,7 +63,11 @@ export const policySchema = z
       .enum(['never', 'before-delete'])
       .default('never')
       .describe('before-delete: a disk is deleted only after a snapshot of it has completed.'),
-    kinds: z.array(z.enum(['disk', 'nic'])).min(1).default(['disk', 'nic']).describe('What is looked at.'),
+    kinds: z
+      .array(z.enum(['disk', 'nic']))
+      .min(1)
+      .default(['disk', 'nic'])
+      .describe('What is looked at.'),
     clusters: z.array(text).default([]).describe('Only resources of these clusters; empty = all.'),
     ownerTags: z.array(tagKey).min(1).default(['gleaner-owner']).describe('Tag keys whose value names the owner.'),
     optOutTags: z
@@ -99,7 +108,8 @@ function parseText(source: string): unknown {
   try {
     return parseYaml(source, { uniqueKeys: true });
   } catch (error) {
-    if (error instanceof YAMLParseError) throw new InputError('policy', error.message.split('\n')[0] ?? 'not YAML', { cause: error });
+    if (error instanceof YAMLParseError)
+      throw new InputError('policy', error.message.split('\n')[0] ?? 'not YAML', { cause: error });
     throw error;
   }
 }

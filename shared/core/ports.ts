@@ -5,6 +5,8 @@ import type { Attachment, Attribution, Kind, OwnerAnswer, OwnerRef, Resource, Vm
 
 /** What a caller asked for. At least one of the fields narrows it; adapters refuse what they do not know with InputError. */
 export interface ScopeRequest {
+  /** Exactly these {@link CloudScope.id}s: what an event or a batch of work belongs to. */
+  readonly scopeIds?: readonly string[];
   /** AWS: region names, or `['all']`. */
   readonly regions?: readonly string[];
   /** Azure: subscription ids. */
@@ -126,6 +128,11 @@ export interface CloudScope {
    * Reads an explicit owner tag's value. AWS: `i-…` = id, otherwise a Name. undefined = cannot be parsed, which keeps.
    */
   parseOwnerTag(value: string, resource: Resource): OwnerRef | undefined;
+  /**
+   * Whether it carries a tag of a known controller or one of `ownerTags`. A claim alone never makes a candidate: people
+   * keep disks of VMs on purpose.
+   */
+  isCandidate(resource: Resource, ownerTags: readonly string[]): boolean;
   /** Which resource a native id or name names, without a call; undefined = none of this cloud's ids. */
   identify(id: string): ResourceId | undefined;
   /** Requests sent so far, by operation name; every HTTP request counts, retries too. */

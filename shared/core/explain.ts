@@ -1,0 +1,76 @@
+import { type Call, type Engine, startRun } from './engine.ts';
+import { asCloudError, InputError } from './errors.ts';
+import type { Ledger } from './ledger.ts';
+import { askOwners, judgeSighting, sight } from './look.ts';
+import { OwnerBook } from './owner-book.ts';
+import type { CloudScope, Json, RestoreResult, ScopeRequest } from './ports.ts';
+import { type ReportItem, toReportItem } from './report.ts';
+
+/**
+ * One resource as a sweep would see it now, with when it would go. Reads only.
+ * @throws InputError when the id is none of this cloud's, or nothing has it
+ * @throws CloudError when it could not be read
+ */
+export async function explain(engine: Engine, id: string, request: ScopeRequest, call: Call): Promise<ReportItem> {
+  const run = startRun(engine, 'explain', request, call);
+  const { scopes } = await engine.cloud.open(request, call.signal);
+  let named = false;
+  for (const scope of scopes) {
+    const resourceId = scope.identify(id);
+    const type = scope.types.find(({ name }) => name === resourceId?.type);
+    if (!resourceId || !type) continue;
+    named = true;
+    const read = (await type.get([resourceId], call.signal)).get(resourceId.key);
+    if (read?.status === 'gone') continue;
+    if (read?.status !== 'found') throw asCloudError(read?.error ?? new Error('no answer'), `get ${type.name}`);
+    const [sighting] = await sight(run, scope, [read.resource]);
+    if (!sighting) continue;
+    const book = new OwnerBook(scope.owners, run.clock);
+    await askOwners(run, scope, sighting.refs, book);
+    const verdict = judgeSighting(run, scope, sighting, book);
+    return toReportItem(read.resource, verdict, verdict.verdict === 'reap' ? 'would-delete' : 'none');
+  }
+  throw new InputError(
+    'id',
+    named ? `no NIC or disk has the id ${id} (any more)` : `${id} is no id of a NIC or disk of this cloud`,
+  );
+}
+
+/** Deletions, newest first. */
+export async function history(ledger: Ledger, limit: number): Promise<{ readonly [key: string]: Json }[]> {
+  const items: { readonly [key: string]: Json }[] = [];
+  for await (const tombstone of ledger.tombstones(limit)) items.push(tombstone);
+  return items;
+}
+
+/**
+ * Makes a deleted disk again, from the snapshot that was taken before, or from the cloud's recycle bin.
+ * @throws InputError when no record of a deletion has this id, or it was no disk
+ */
+export async function restore(
+  ledger: Ledger,
+  scopes: readonly CloudScope[],
+  id: string,
+  signal: AbortSignal,
+): Promise<RestoreResult> {
+  for await (const tombstone of ledger.tombstones()) {
+    if (String(tombstone.id).toLowerCase() !== id.toLowerCase()) continue;
+    if (tombstone.kind !== 'disk')
+      throw new InputError('id', `${id} was a ${tombstone.kind}: only disks can be restored`);
+    const scope = scopes.find((one) => one.id === tombstone.scopeId);
+    const type = scope?.types.find(({ name }) => name === tombstone.type);
+    if (!type) throw new InputError('id', `${id} was deleted in ${tombstone.scopeId}: name that scope`);
+    if (!type.restore) throw new InputError('id', `${type.name} cannot be restored`);
+    return type.restore(
+      {
+        id,
+        name: String(tombstone.name),
+        tags: tombstone.tags as Record<string, string>,
+        ...(typeof tombstone.snapshotId === 'string' && { snapshotId: tombstone.snapshotId }),
+        ...(tombstone.restore !== null && { restore: tombstone.restore as Record<string, string | number | boolean> }),
+      },
+      signal,
+    );
+  }
+  throw new InputError('id', `no record of a deletion of ${id}`);
+}

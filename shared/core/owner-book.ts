@@ -1,0 +1,54 @@
+import { LRUCache } from 'lru-cache';
+import type { OwnerAnswer, OwnerRef } from './model.ts';
+import type { Clock, OwnerDirectory } from './ports.ts';
+import { ownerKey } from './ports.ts';
+
+/** How many owners one lookup of a cloud takes at most; asking in whole batches keeps the number of calls at ⌈owners / 200⌉. */
+export const OWNER_BATCH = 200;
+/** A VM can be made again under its name, never under its id: an answer about a name ages, `gone` by id does not. */
+const NAME_ANSWER_TTL_MS = 5 * 60_000;
+const MAX_ANSWERS = 20_000;
+
+interface Known {
+  readonly answer: OwnerAnswer;
+  readonly atMs: number;
+}
+
+/** One run's answers about owners, each asked once. Bounded: what falls out is asked again. */
+export class OwnerBook {
+  readonly #directory: OwnerDirectory;
+  readonly #clock: Clock;
+  readonly #known = new LRUCache<string, Known>({ max: MAX_ANSWERS });
+
+  constructor(directory: OwnerDirectory, clock: Clock) {
+    this.#directory = directory;
+    this.#clock = clock;
+  }
+
+  /** The answer if it still holds. */
+  answer(ref: OwnerRef): OwnerAnswer | undefined {
+    const known = this.#known.get(ownerKey(ref));
+    if (!known) return undefined;
+    const final = ref.by === 'id' && known.answer.state === 'gone';
+    const ageMs = this.#clock.now().getTime() - known.atMs;
+    return final || ageMs < NAME_ANSWER_TTL_MS ? known.answer : undefined;
+  }
+
+  /** Asks about what is not known yet; returns the new answers. A ref that the directory left out is unknown. */
+  async ask(refs: readonly OwnerRef[], signal: AbortSignal): Promise<OwnerAnswer[]> {
+    const open = new Map(refs.filter((ref) => !this.answer(ref)).map((ref) => [ownerKey(ref), ref]));
+    if (open.size === 0) return [];
+    const answers = await this.#directory.lookup([...open.values()], signal);
+    const atMs = this.#clock.now().getTime();
+    return [...open.keys()].map((key) => {
+      const answer = answers.get(key) ?? { state: 'unknown', detail: 'no answer' };
+      this.#known.set(key, { answer, atMs });
+      return answer;
+    });
+  }
+
+  /** Everything that was found gone so far. */
+  gone(ref: OwnerRef): boolean {
+    return this.answer(ref)?.state === 'gone';
+  }
+}

@@ -1,0 +1,101 @@
+import type { Resource } from './model.ts';
+import type { Policy } from './policy.ts';
+import { tagEntries } from './tags.ts';
+
+/** Why a resource must stay, or undefined. */
+export interface Protection {
+  readonly reason: 'opted-out' | 'excluded' | 'locked' | 'protected';
+  readonly evidence: string;
+}
+
+/**
+ * Tags that mark a Kubernetes persistent volume on any cloud, once `/`, `.` and `_` are read as `-`, since clouds forbid
+ * some of them in keys. Sources: kubernetes pkg/volume/util (created-for), kubernetes-csi/external-provisioner, the
+ * CSI drivers of AWS (`ebs.csi.aws.com/cluster`, `CSIVolumeName`), Azure (`k8s-azure-created-by`) and Google Cloud.
+ */
+const PERSISTENT_VOLUME_TAGS = [
+  /^kubernetes-io-created-for-/,
+  /^kubernetes-io-created-by$/,
+  /^csivolumename$/,
+  /^ebs-csi-aws-com-/,
+  /^k8s-azure-created-by$/,
+  /-gke-io$/,
+];
+const PERSISTENT_VOLUME_DESCRIPTION = /kubernetes\.io\/created-for\/|storage\.gke\.io\/created-by/;
+
+/** The first thing that forbids deletion, the owner's wish before everything else. */
+export function protectionOf(resource: Resource, policy: Policy): Protection | undefined {
+  return (
+    optOutOf(resource, policy) ?? exclusionOf(resource, policy) ?? holdOf(resource) ?? persistentVolumeOf(resource)
+  );
+}
+
+function optOutOf(resource: Resource, policy: Policy): Protection | undefined {
+  for (const [key, value] of tagEntries(resource, policy.optOutTags)) {
+    // Only the exact word `false` takes the opt-out back: an empty or misspelt value protects.
+    if (value !== 'false') return { reason: 'opted-out', evidence: `tag ${key}=${value}` };
+  }
+  return undefined;
+}
+
+function exclusionOf(resource: Resource, policy: Policy): Protection | undefined {
+  if (!policy.kinds.includes(resource.kind))
+    return { reason: 'excluded', evidence: `policy kinds: ${policy.kinds.join(', ')}` };
+  for (const [index, rule] of policy.exclude.entries()) {
+    const evidence = `policy exclude.${index}`;
+    if (rule.id !== undefined && rule.id.toLowerCase() === resource.id.toLowerCase())
+      return { reason: 'excluded', evidence };
+    if (rule.name !== undefined && globMatches(rule.name, resource.name)) return { reason: 'excluded', evidence };
+    if (rule.tag === undefined) continue;
+    const found = tagEntries(resource, [rule.tag]).some(
+      ([, value]) => rule.value === undefined || rule.value === value,
+    );
+    if (found) return { reason: 'excluded', evidence };
+  }
+  return undefined;
+}
+
+function holdOf(resource: Resource): Protection | undefined {
+  const hold = resource.holds[0];
+  if (!hold) return undefined;
+  return { reason: hold.code === 'locked' ? 'locked' : 'protected', evidence: `${hold.code}: ${hold.detail}` };
+}
+
+function persistentVolumeOf(resource: Resource): Protection | undefined {
+  if (resource.kind !== 'disk') return undefined;
+  for (const key of Object.keys(resource.tags)) {
+    const plain = key.toLowerCase().replaceAll(/[/._]/g, '-');
+    if (PERSISTENT_VOLUME_TAGS.some((pattern) => pattern.test(plain))) {
+      return { reason: 'protected', evidence: `persistent-volume: tag ${key}` };
+    }
+  }
+  if (resource.description !== undefined && PERSISTENT_VOLUME_DESCRIPTION.test(resource.description)) {
+    return { reason: 'protected', evidence: 'persistent-volume: description' };
+  }
+  return undefined;
+}
+
+/** `*` = any characters; everything else literally. Names are compared without case: an exclusion errs towards keeping. */
+function globMatches(glob: string, name: string): boolean {
+  const pattern = glob
+    .split('*')
+    .map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&'))
+    .join('.*');
+  return new RegExp(`^${pattern}$`, 'is').test(name);
+}
+
+const CLUSTER_NAME_KEYS = /(^|[-/._:])(cluster(-name)?)$|cluster[-/._:](name|id)$|kubernetescluster$/i;
+
+/** Whether a tag names one of `clusters`: as a key that ends in it (`kubernetes.io/cluster/<c>`), or as the value of a cluster-name key. */
+export function belongsToCluster(resource: Pick<Resource, 'tags'>, clusters: readonly string[]): boolean {
+  return Object.entries(resource.tags).some(([key, value]) =>
+    clusters.some((cluster) => {
+      const name = cluster.toLowerCase();
+      const lower = key.toLowerCase();
+      const asKey = /cluster[-/._:]$/.test(lower.slice(0, -name.length)) && lower.endsWith(name);
+      return (
+        asKey || (value.toLowerCase() === name && (CLUSTER_NAME_KEYS.test(key) || /cluster[-/._]name$/i.test(key)))
+      );
+    }),
+  );
+}

@@ -1,0 +1,219 @@
+import pMap from 'p-map';
+import { asCloudError, CloudError, isRetryable } from './errors.ts';
+import { type Judged, judgeAfresh, type Later } from './look.ts';
+import type { Resource } from './model.ts';
+import { OwnerBook } from './owner-book.ts';
+import { type CloudScope, type Json, REAP_BATCH, type ResourceId, type ResourceType } from './ports.ts';
+import { toReportItem } from './report.ts';
+import { hasTime, messageOf, type Run, tell } from './run.ts';
+
+/** A delete and its records; a run that has less time left does not begin one. */
+const DELETE_MS = 30_000;
+const SNAPSHOT_RETRY_MS = 60_000;
+
+export interface ReapOptions {
+  readonly eventTime?: Date;
+  /** Answers about owners from the look that led here. */
+  readonly book?: OwnerBook;
+}
+
+/**
+ * Rechecks and deletes: reads every resource again, judges it again on what that read shows, writes the intent, deletes,
+ * completes the record. The only caller of `delete`. Types in the scope's order; one item's failure stops no other.
+ * Every item ends in the report; the returned ones may be tried again.
+ */
+export async function reapItems(
+  run: Run,
+  scope: CloudScope,
+  items: readonly ResourceId[],
+  options: ReapOptions = {},
+): Promise<Later[]> {
+  const book = options.book ?? new OwnerBook(scope.owners, run.clock);
+  const later: Later[] = [];
+  for (const type of scope.types) {
+    const ofType = items.filter((item) => item.type === type.name);
+    for (let start = 0; start < ofType.length; start += REAP_BATCH) {
+      const batch = ofType.slice(start, start + REAP_BATCH);
+      later.push(...(await reapBatch(run, scope, type, batch, { ...options, book })));
+    }
+  }
+  return later;
+}
+
+async function reapBatch(
+  run: Run,
+  scope: CloudScope,
+  type: ResourceType,
+  items: readonly ResourceId[],
+  options: ReapOptions & { book: OwnerBook },
+): Promise<Later[]> {
+  if (!hasTime(run, DELETE_MS)) {
+    run.report.stop('time');
+    return items.map((item) => ({ item, afterMs: 0, patient: true, reason: 'no time left' }));
+  }
+  const looked = await judgeAfresh(run, scope, type, items, options);
+  const orphans = looked.judged.filter(({ verdict }) => verdict.verdict === 'reap');
+  for (const { resource, verdict } of looked.judged) {
+    if (verdict.verdict !== 'reap') run.report.item(resource, verdict, 'none');
+  }
+  const later: Later[] = [...looked.later];
+  if (run.mode !== 'enforce') {
+    for (const { resource, verdict } of orphans) run.report.item(resource, verdict, 'would-delete');
+    return later;
+  }
+  const granted = await takeBudget(run, orphans.length);
+  for (const { resource, verdict } of orphans.slice(granted)) {
+    run.report.stop('budget');
+    run.report.item(resource, verdict, 'deferred', ['budget used up']);
+    later.push({ item: idOf(resource), afterMs: untilNextHour(run), patient: true, reason: 'budget' });
+  }
+  const results = await pMap(orphans.slice(0, granted), (orphan) => deleteOne(run, scope, type, orphan), {
+    concurrency: scope.deleteConcurrency,
+  });
+  const unused = results.filter(({ deleted }) => !deleted).length;
+  if (unused > 0) await giveBackBudget(run, unused);
+  return [...later, ...results.flatMap((result) => result.later ?? [])];
+}
+
+interface Deleted {
+  readonly deleted: boolean;
+  readonly later?: Later;
+}
+
+/** Never throws: an unexpected error here must not leave siblings half done. */
+async function deleteOne(run: Run, scope: CloudScope, type: ResourceType, orphan: Judged): Promise<Deleted> {
+  const { resource } = orphan;
+  try {
+    if (!hasTime(run, DELETE_MS)) {
+      run.report.stop('time');
+      return defer(run, orphan, 0, true, 'no time left');
+    }
+    const snapshot = await snapshotFirst(run, type, resource);
+    if (snapshot.pending)
+      return defer(run, orphan, SNAPSHOT_RETRY_MS, true, `snapshot ${snapshot.id} is not completed`);
+    const record = tombstoneOf(run, scope, orphan, snapshot.id);
+    const intendedAt = await run.ledger.intend(scope.id, resource.key, record, run.runId, run.clock.now());
+    const error = await attempt(() => type.delete(resource, run.signal), `delete ${type.name}`);
+    if (error) return await notDeleted(run, scope, orphan, error);
+    await recordDeleted(run, scope, orphan, record, intendedAt);
+    return { deleted: true };
+  } catch (cause) {
+    const error = asCloudError(cause, `reap ${type.name}`);
+    return fail(run, orphan, error);
+  }
+}
+
+async function attempt(call: () => Promise<void>, operation: string): Promise<CloudError | undefined> {
+  try {
+    await call();
+    return undefined;
+  } catch (error) {
+    return asCloudError(error, operation);
+  }
+}
+
+/** The deletion happened. Whatever goes wrong from here on is the record's, which the intent keeps safe for the next run. */
+async function recordDeleted(
+  run: Run,
+  scope: CloudScope,
+  orphan: Judged,
+  record: Tombstone,
+  intendedAt: Date,
+): Promise<void> {
+  const { resource, verdict } = orphan;
+  try {
+    const at = run.clock.now();
+    const tombstone = { ...record, at: at.toISOString() };
+    const first = await run.ledger.completed(scope.id, resource.key, tombstone, intendedAt, run.policy.retention);
+    if (orphan.mark) await run.ledger.unmark(scope.id, resource.key);
+    if (orphan.claim) await run.ledger.unclaim(scope.id, resource.key);
+    run.report.item(resource, verdict, first ? 'deleted' : 'none', first ? [] : ['recorded by another run']);
+    if (first) await tell(run, { type: 'resource-deleted', detail: tombstone });
+  } catch (error) {
+    run.report.item(resource, verdict, 'deleted', ['the next run completes its record']);
+    run.report.error(asCloudError(error, 'ledger'));
+    run.log.error({ id: resource.id, error: messageOf(error) }, 'deleted, record left open');
+  }
+}
+
+async function notDeleted(run: Run, scope: CloudScope, orphan: Judged, error: CloudError): Promise<Deleted> {
+  // After a time-out or a broken connection nobody knows whether it happened: the intent stays for the next run to find out.
+  const undecided = error.code === 'unavailable' || error.code === 'unknown';
+  if (!undecided) await run.ledger.withdrawn(scope.id, orphan.resource.key);
+  if (!isRetryable(error.code)) return fail(run, orphan, error);
+  run.report.error(error);
+  return defer(run, orphan, error.retryAfterMs ?? 60_000, false, `${error.code}: ${messageOf(error)}`);
+}
+
+function fail(run: Run, { resource, verdict }: Judged, error: CloudError): Deleted {
+  run.report.error(error);
+  run.report.item(resource, verdict, 'failed', [`${error.code}: ${messageOf(error)}`]);
+  run.log.error({ id: resource.id, code: error.code, error: messageOf(error) }, 'not deleted');
+  return { deleted: false };
+}
+
+function defer(run: Run, { resource, verdict }: Judged, afterMs: number, patient: boolean, reason: string): Deleted {
+  run.report.item(resource, verdict, 'deferred', [reason]);
+  return { deleted: false, later: { item: idOf(resource), afterMs, patient, reason } };
+}
+
+async function snapshotFirst(
+  run: Run,
+  type: ResourceType,
+  resource: Resource,
+): Promise<{ id?: string; pending: boolean }> {
+  if (run.policy.snapshot !== 'before-delete' || resource.kind !== 'disk') return { pending: false };
+  if (!type.snapshot) {
+    const message = `policy asks for snapshots, which ${type.name} does not have`;
+    throw new CloudError({ code: 'invalid', nativeCode: 'SnapshotUnsupported', operation: 'snapshot', message });
+  }
+  const { id, state } = await type.snapshot(resource, `gleaner-${resource.id}`, run.signal);
+  if (state === 'failed') {
+    const message = `snapshot ${id} failed: the disk stays`;
+    throw new CloudError({ code: 'unknown', nativeCode: 'SnapshotFailed', operation: 'snapshot', message });
+  }
+  return { id, pending: state !== 'completed' };
+}
+
+async function takeBudget(run: Run, wanted: number): Promise<number> {
+  const mine = Math.min(wanted, run.budget.left);
+  if (mine <= 0) return 0;
+  const granted = await run.ledger.spend(run.clock.now(), mine, run.policy.budget.perHour);
+  run.budget.left -= granted;
+  return granted;
+}
+
+async function giveBackBudget(run: Run, unused: number): Promise<void> {
+  run.budget.left += unused;
+  try {
+    await run.ledger.spend(run.clock.now(), -unused, run.policy.budget.perHour);
+  } catch (error) {
+    run.log.warn({ error: messageOf(error) }, 'unused budget not given back');
+  }
+}
+
+const untilNextHour = (run: Run) => 3_600_000 - (run.clock.now().getTime() % 3_600_000);
+const idOf = ({ key, id, type }: Resource): ResourceId => ({ key, id, type });
+
+type Tombstone = { readonly [key: string]: Json };
+
+/** What history shows and restore needs. */
+function tombstoneOf(
+  run: Run,
+  scope: CloudScope,
+  { resource, verdict }: Judged,
+  snapshotId: string | undefined,
+): Tombstone {
+  return {
+    ...(toReportItem(resource, verdict, 'deleted') as unknown as Tombstone),
+    runId: run.runId,
+    scopeId: scope.id,
+    type: resource.type,
+    key: resource.key,
+    place: resource.place,
+    tags: { ...resource.tags },
+    sizeGiB: resource.sizeGiB ?? null,
+    restore: resource.restore ? { ...resource.restore } : null,
+    snapshotId: snapshotId ?? null,
+  };
+}

@@ -1,0 +1,60 @@
+import { breakerStands } from './breaker.ts';
+import { finishIntents } from './intents.ts';
+import type { Later } from './look.ts';
+import type { CloudScope, ReapWork } from './ports.ts';
+import { reapItems } from './reap.ts';
+import { type Run, tell } from './run.ts';
+
+/** Tries that fail before an item is given up: with the delays between them, longer than any reservation or attach lasts. */
+export const MAX_ATTEMPTS = 8;
+const BREAKER_RETRY_MS = 3_600_000;
+
+/**
+ * Deletes a batch that was handed over, and puts back what must wait. Waiting that the clock, the budget or a snapshot
+ * asks for is no failed try; a cloud that keeps saying 'later' is, and after the last one the item goes to the
+ * dead-letter queue, where an alarm watches.
+ */
+export async function workOff(run: Run, scope: CloudScope, work: ReapWork): Promise<void> {
+  const queue = run.queue;
+  if (!queue) throw new Error('workOff needs a queue to put back what must wait');
+  const earlyMs = Date.parse(work.notBefore) - run.clock.now().getTime();
+  if (earlyMs > 0) return queue.send(work, earlyMs);
+  await finishIntents(run, scope);
+  if (await breakerStands(run, scope)) return queue.send(work, BREAKER_RETRY_MS);
+  // The queue is for what is put back: here is where the deleting is done.
+  const later = await reapItems(
+    run,
+    scope,
+    work.items,
+    work.eventTime === undefined ? {} : { eventTime: new Date(work.eventTime) },
+  );
+  await putBack(run, work, later);
+}
+
+/** One message per delay; failed tries count on, patient ones do not. */
+export async function putBack(run: Run, work: ReapWork, later: readonly Later[]): Promise<void> {
+  const groups = new Map<string, Later[]>();
+  for (const one of later) {
+    const key = `${one.afterMs}|${one.patient}`;
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  }
+  for (const group of groups.values()) await putBackGroup(run, work, group);
+}
+
+async function putBackGroup(run: Run, work: ReapWork, group: readonly Later[]): Promise<void> {
+  const { afterMs, patient, reason } = group[0] as Later;
+  const attempt = patient ? work.attempt : work.attempt + 1;
+  const notBefore = new Date(run.clock.now().getTime() + afterMs).toISOString();
+  const items = group.map(({ item }) => item);
+  const next: ReapWork = { ...work, attempt, notBefore, items };
+  if (attempt < MAX_ATTEMPTS) return run.queue?.send(next, afterMs);
+  run.report.givenUp += items.length;
+  run.log.error({ ids: items.map(({ id }) => id), reason }, 'given up after the last try');
+  await run.queue?.giveUp(next, reason);
+  for (const { id } of items) {
+    await tell(run, {
+      type: 'item-given-up',
+      detail: { runId: work.runId, scopeId: work.scopeId, id, reason, attempts: attempt },
+    });
+  }
+}
