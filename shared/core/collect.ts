@@ -1,17 +1,19 @@
 import type { KnownOwners } from './breaker.ts';
-import { asCloudError } from './errors.ts';
+import { asCloudError, CloudError } from './errors.ts';
 import { askOwners, type Judged, judgeSighting, keepMark, type Sighting, sight } from './look.ts';
 import type { OwnerRef, Resource } from './model.ts';
 import { OWNER_BATCH, type OwnerBook } from './owner-book.ts';
 import { type CloudScope, type ListFilter, ownerKey, type ResourceType } from './ports.ts';
-import { messageOf, type Run } from './run.ts';
+import { hasTime, messageOf, type Run } from './run.ts';
+
+const OUT_OF_TIME = 'OutOfTime';
 
 export interface Collected {
   /** Orphans to delete, at most as many as the budget has left. */
   readonly orphans: Judged[];
   /** Types whose listing did not end; nothing of them may be deleted. */
   readonly incomplete: Set<string>;
-  /** Keys of marks whose resource was listed. */
+  /** Keys of what was listed and has a mark, from before or from now. */
   readonly marked: Set<string>;
 }
 
@@ -41,11 +43,15 @@ export class Collector {
   /** One type, to its end or to the error that makes its listing incomplete. */
   async list(type: ResourceType, filter: ListFilter): Promise<void> {
     try {
-      for await (const page of type.list(filter, this.#run.signal)) await this.add(page);
+      for await (const page of type.list(filter, this.#run.signal)) {
+        if (!hasTime(this.#run)) throw outOfTime(type);
+        await this.add(page);
+      }
     } catch (cause) {
       const error = asCloudError(cause, `list ${type.name}`);
       this.result.incomplete.add(type.name);
       this.#run.report.incomplete(error);
+      if (error.nativeCode === OUT_OF_TIME) this.#run.report.stop('time');
       this.#run.log.error(
         { type: type.name, code: error.code, error: messageOf(error) },
         'listing incomplete: nothing of it is deleted',
@@ -56,7 +62,6 @@ export class Collector {
   async add(page: readonly Resource[]): Promise<void> {
     for (const sighting of await sight(this.#run, this.#scope, page)) {
       this.#pending.push(sighting);
-      if (sighting.mark) this.result.marked.add(sighting.resource.key);
       for (const ref of sighting.refs) if (!this.#book.answer(ref)) this.#open.set(ownerKey(ref), ref);
     }
     const whole = Math.floor(this.#open.size / OWNER_BATCH) * OWNER_BATCH;
@@ -82,6 +87,7 @@ export class Collector {
     this.#owners.count(sighting.refs, this.#book);
     const verdict = judgeSighting(run, this.#scope, sighting, this.#book);
     await keepMark(run, this.#scope, sighting, verdict);
+    if (verdict.verdict !== 'keep') this.result.marked.add(sighting.resource.key);
     if (verdict.verdict !== 'reap') return run.report.item(sighting.resource, verdict, 'none');
     if (this.result.orphans.length < this.#room) {
       this.result.orphans.push({ ...sighting, verdict });
@@ -90,4 +96,9 @@ export class Collector {
     run.report.stop('budget');
     run.report.item(sighting.resource, verdict, 'deferred', ['budget of this run used up']);
   }
+}
+
+function outOfTime(type: ResourceType): CloudError {
+  const message = 'no time left in this run: the listing was not read to its end';
+  return new CloudError({ code: 'unavailable', nativeCode: OUT_OF_TIME, operation: `list ${type.name}`, message });
 }
