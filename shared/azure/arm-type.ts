@@ -45,7 +45,11 @@ export interface ArmTypeContext {
   readonly place?: string;
 }
 
-/** A {@link ResourceType} over ARM: facts come from ARM reads only, Resource Graph does no more than name candidates. */
+/**
+ * A {@link ResourceType} over ARM: facts come from ARM reads only, Resource Graph does no more than name candidates.
+ * Locks are not read: a resource inherits them from its group and its subscription, which would cost further calls for
+ * each, and ARM itself refuses the delete (`ScopeLocked`, mapped to `locked`), atomically and also for a lock set a moment ago.
+ */
 export function armType<T>(spec: ArmTypeSpec<T>, context: ArmTypeContext): ResourceType {
   const reader = new Reader(spec, context.clients);
   return {
@@ -95,7 +99,7 @@ async function* confirmed<T>(
         if (result.status === 'failed') failure ??= result.error;
         return result.status === 'found' ? [result.resource] : [];
       });
-      signal.throwIfAborted();
+      if (signal.aborted) throw toCloudError(signal.reason, `${spec.group}_Get`, signal);
     }
   }
   if (failure) throw failure;
@@ -131,7 +135,7 @@ async function find<T>(
       }
     } catch (error) {
       // The group is gone, and all that was in it.
-      const failure = toCloudError(error, `${reader.spec.group}_ListByResourceGroup`);
+      const failure = toCloudError(error, `${reader.spec.group}_ListByResourceGroup`, signal);
       if (!isGone(failure)) throw failure;
     }
   }
@@ -193,7 +197,7 @@ class Reader<T> {
         yield page.map((native) => this.#resource(native, operation));
       }
     } catch (error) {
-      throw toCloudError(error, operation);
+      throw toCloudError(error, operation, signal);
     }
   }
 
@@ -207,7 +211,7 @@ class Reader<T> {
       if (resource.key === parsed.key) return { status: 'found', resource };
       return { status: 'failed', error: malformed(operation, `asked for ${id}, answered ${resource.id}`) };
     } catch (cause) {
-      const error: CloudError = toCloudError(cause, operation);
+      const error: CloudError = toCloudError(cause, operation, signal);
       return isGone(error) ? { status: 'gone' } : { status: 'failed', error };
     }
   }

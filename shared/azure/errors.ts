@@ -97,9 +97,18 @@ interface Thrown {
   readonly response?: { readonly headers?: { get(name: string): string | undefined } };
 }
 
-/** Anything that an SDK or the network threw, as a CloudError. */
-export function toCloudError(error: unknown, operation: string): CloudError {
+/** Anything that an SDK or the network threw, as a CloudError. After `signal` has ended the run it says no more than that. */
+export function toCloudError(error: unknown, operation: string, signal?: AbortSignal): CloudError {
   if (error instanceof CloudError) return error;
+  if (signal?.aborted) {
+    return new CloudError({
+      code: 'unavailable',
+      nativeCode: 'Aborted',
+      operation,
+      message: 'ended before the answer',
+      cause: error,
+    });
+  }
   const thrown = (typeof error === 'object' && error !== null ? error : {}) as Thrown;
   const name = text(thrown.name);
   const code = text(thrown.code);

@@ -35,7 +35,7 @@ export async function deleteAndWait(deletion: Deletion, signal: AbortSignal): Pr
   try {
     answer = await deletion.start();
   } catch (error) {
-    const failure = toCloudError(error, operation);
+    const failure = toCloudError(error, operation, signal);
     if (isGone(failure)) return;
     throw failure;
   }
@@ -49,7 +49,7 @@ export async function deleteAndWait(deletion: Deletion, signal: AbortSignal): Pr
       if (done !== false) state = next(state, done.headers);
     }
   } catch (error) {
-    throw toCloudError(error, operation);
+    throw toCloudError(error, operation, signal);
   }
   throw malformed(operation, `not done after ${MAX_POLLS} polls`, 'StillRunning');
 }

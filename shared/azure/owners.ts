@@ -53,7 +53,7 @@ export class AzureOwners implements OwnerDirectory {
     try {
       return await this.#get(id, signal);
     } catch (cause) {
-      const error = toCloudError(cause, OPERATION);
+      const error = toCloudError(cause, OPERATION, signal);
       if (isGone(error)) return undefined;
       throw error;
     }
@@ -79,7 +79,7 @@ export class AzureOwners implements OwnerDirectory {
         vm,
       };
     } catch (cause) {
-      const error = toCloudError(cause, OPERATION);
+      const error = toCloudError(cause, OPERATION, signal);
       return {
         state: isGone(error) ? 'gone' : 'unknown',
         detail: `${error.nativeCode}: ${error.message}`,

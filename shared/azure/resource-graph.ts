@@ -85,8 +85,6 @@ export class GraphCandidates {
     let skipToken: string | undefined;
     let seen = 0;
     do {
-      const waitMs = this.#notBeforeMs - clients.clock.now().getTime();
-      if (waitMs > 0) await clients.clock.sleep(waitMs, signal);
       const answer = await this.#ask(clients, subscriptions, query, skipToken, signal);
       const ids = idsOf(answer);
       seen += ids.length;
@@ -112,8 +110,10 @@ export class GraphCandidates {
     skipToken: string | undefined,
     signal: AbortSignal,
   ) {
-    const client = await clients.graph();
     try {
+      const waitMs = this.#notBeforeMs - clients.clock.now().getTime();
+      if (waitMs > 0) await clients.clock.sleep(waitMs, signal);
+      const client = await clients.graph();
       return await client.resources(
         {
           subscriptions: [...subscriptions],
@@ -123,7 +123,7 @@ export class GraphCandidates {
         { abortSignal: signal, onResponse: ({ headers }) => this.#obeyQuota(headers, clients) },
       );
     } catch (error) {
-      throw toCloudError(error, OPERATION);
+      throw toCloudError(error, OPERATION, signal);
     }
   }
 
