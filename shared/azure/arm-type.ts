@@ -6,10 +6,11 @@ import type { ListFilter, ReadResult, ResourceType, VmIdentity } from '../core/p
 import { belongsToCluster } from '../core/protections.ts';
 import { type ArmId, parseArmId, parseArmIdOf, VM_TYPE } from './arm-id.ts';
 import type { ArmClients } from './clients.ts';
-import { conventions, isTagged } from './conventions.ts';
+import { conventions } from './conventions.ts';
 import { isGone, malformed, toCloudError } from './errors.ts';
 import { deleteAndWait, type FirstAnswer } from './lro.ts';
 import type { GraphCandidates } from './resource-graph.ts';
+import { isCandidate } from './tags.ts';
 
 /** Reads at the same time; ARM's rate is kept by the pacer, this only bounds open connections. */
 const READ_CONCURRENCY = 32;
@@ -78,7 +79,7 @@ export function armType<T>(spec: ArmTypeSpec<T>, context: ArmTypeContext): Resou
  * it, and says why.
  */
 function isLeftover(resource: Resource, filter: ListFilter): boolean {
-  if (resource.attachedTo.length > 0 || !isTagged(resource, filter.ownerTags)) return false;
+  if (resource.attachedTo.length > 0 || !isCandidate(resource, filter.ownerTags)) return false;
   return filter.cluster === undefined || belongsToCluster(resource, [filter.cluster]);
 }
 

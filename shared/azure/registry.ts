@@ -3,12 +3,13 @@ import type { Cloud, CloudScope, OpenedScopes, ScopeRequest } from '../core/port
 import { DISK_TYPE, NIC_TYPE, parseArmId, parseArmIdOf, VM_TYPE } from './arm-id.ts';
 import type { ArmTypeContext } from './arm-type.ts';
 import { ArmClients, type AzureOptions, credentialOf, endpointOf } from './clients.ts';
-import { conventions, isTagged } from './conventions.ts';
+import { conventions } from './conventions.ts';
 import { managedDisks } from './disks.ts';
 import { parseAzureEvent } from './events.ts';
 import { networkInterfaces } from './nics.ts';
 import { AzureOwners, parseOwnerTag } from './owners.ts';
 import { GraphCandidates } from './resource-graph.ts';
+import { isCandidate } from './tags.ts';
 
 /**
  * Resource types in the order of deletion. NICs first: they are what blocks the deletion of a subnet or a resource
@@ -51,7 +52,7 @@ function scopeOf(context: ArmTypeContext): CloudScope {
     owners: new AzureOwners(clients, place),
     conventions,
     parseOwnerTag,
-    isCandidate: isTagged,
+    isCandidate,
     identify,
     calls: clients.calls,
     deleteConcurrency: DELETE_CONCURRENCY,

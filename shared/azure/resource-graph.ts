@@ -2,8 +2,8 @@ import type { QueryResponse } from '@azure/arm-resourcegraph';
 import type { ListFilter } from '../core/ports.ts';
 import { DISK_TYPE, NIC_TYPE, parseArmId } from './arm-id.ts';
 import type { ArmClients } from './clients.ts';
-import { CANDIDATE_TAG_KEYS } from './conventions.ts';
 import { malformed, toCloudError } from './errors.ts';
+import { CANDIDATE_TAG_KEYS } from './tags.ts';
 
 const OPERATION = 'ResourceGraph_Resources';
 /** The most that Resource Graph gives at once. */

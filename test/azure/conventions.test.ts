@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { conventions, isTagged } from '../../shared/azure/conventions.ts';
+import { conventions } from '../../shared/azure/conventions.ts';
 import { parseOwnerTag } from '../../shared/azure/owners.ts';
 import { diskMonthlyUsd } from '../../shared/azure/prices.ts';
+import { isCandidate } from '../../shared/azure/tags.ts';
 import type { Resource } from '../../shared/core/model.ts';
 import { MCM_TAGS, SUBSCRIPTION, vmId } from './scripted.ts';
 
@@ -61,6 +62,7 @@ describe('owners by convention', () => {
     ['tags alone', 'nic', 'something', MCM_TAGS],
     ["a disk with a NIC's name", 'disk', 'vm7-nic', MCM_TAGS],
     ['a persistent volume of the cluster', 'disk', 'pvc-1234', { 'kubernetes.io-cluster-shoot--one': '1' }],
+    ['a role that is none', 'nic', 'vm7-nic', { ...MCM_TAGS, 'kubernetes.io-role-node': '0' }],
     ['a shared cluster tag', 'nic', 'm1-nic', { 'sigs.k8s.io_cluster-api-provider-azure_cluster_c1': 'shared' }],
     ['half of Karpenter', 'disk', 'aks-general-abcde', { 'karpenter.sh_nodepool': 'general' }],
     ['a disk of another name with Karpenter’s tags', 'disk', 'my-data', KARPENTER],
@@ -79,7 +81,7 @@ describe('candidates', () => {
     [{ role: 'x' }, false],
     [{}, false],
   ])('%j: %s', (tags, expected) => {
-    expect(isTagged(resource('nic', 'n', tags), ['gleaner-owner'])).toBe(expected);
+    expect(isCandidate(resource('nic', 'n', tags), ['gleaner-owner'])).toBe(expected);
   });
 });
 
