@@ -19,7 +19,7 @@ export interface AzureOptions {
   readonly credential?: TokenCredential;
   /** Client id of a user-assigned managed identity. */
   readonly managedIdentityClientId?: string;
-  /** Subscriptions that are meant when a request names none. */
+  /** The subscriptions of a deployment: meant when a request names none, and no others may be asked for. */
   readonly subscriptions?: readonly string[];
   /** Time for one HTTP request, its body included. Default 30 s. */
   readonly requestTimeoutMs?: number;

@@ -30,14 +30,14 @@ export function azure(options: AzureOptions): Cloud {
   return {
     name: 'azure',
     open: async (request) => {
-      const subscriptions = subscriptionsOf(request, options);
+      const { subscriptions, skipped } = subscriptionsOf(request, options);
       const group = resourceGroupOf(request);
       const graph = new GraphCandidates(subscriptions);
       const scopes = subscriptions.map((subscription) => {
         const clients = new ArmClients(subscription, options, endpoint, credential);
         return scopeOf({ clients, graph, place: group && `${subscription}/${group.toLowerCase()}` });
       });
-      return { scopes, skipped: [] } satisfies OpenedScopes;
+      return { scopes, skipped };
     },
     parseEvent: parseAzureEvent,
   };
@@ -67,22 +67,53 @@ function identify(text: string) {
   return type ? { key: id.key, id: id.id, type } : undefined;
 }
 
-/** Lower-cased, each once, in the order given. */
-function subscriptionsOf(request: ScopeRequest, options: AzureOptions): string[] {
-  if (request.regions !== undefined && request.regions.length > 0)
+/** Lower-cased, each once, in the order given; what the deployment does not cover is refused, or skipped where work names it. */
+function subscriptionsOf(request: ScopeRequest, { subscriptions: own }: AzureOptions): Subscriptions {
+  if (request.regions !== undefined && request.regions.length > 0) {
     throw new InputError('regions', 'Azure is asked by subscription');
-  const ofVm = request.vm === undefined ? undefined : parseArmIdOf(VM_TYPE, request.vm)?.subscription;
-  if (request.vm?.includes('/') && ofVm === undefined)
+  }
+  const covered = own === undefined || own.length === 0 ? undefined : lowered(own);
+  if (request.scopeIds !== undefined) {
+    const named = checked('scopeIds', request.scopeIds.map(subscriptionOfScope));
+    const skipped = named.filter((one) => covered?.includes(one) === false);
+    const reason = 'not a subscription of this deployment';
+    return {
+      subscriptions: named.filter((one) => !skipped.includes(one)),
+      skipped: skipped.map((one) => ({ scope: `azure:${one}`, reason })),
+    };
+  }
+  const ofVm = request.vm === undefined ? undefined : parseArmIdOf(VM_TYPE, request.vm)?.subscription.toLowerCase();
+  if (request.vm?.includes('/') && ofVm === undefined) {
     throw new InputError('vm', 'must be a name or the id of a virtual machine');
-  const asked = request.subscriptions ?? (ofVm === undefined ? options.subscriptions : [ofVm]) ?? [];
+  }
+  const asked = request.subscriptions ?? (ofVm === undefined ? covered : [ofVm]) ?? [];
   if (asked.length === 0) throw new InputError('subscriptions', 'name at least one');
-  const wrong = asked.find((one) => !SUBSCRIPTION.test(one));
-  if (wrong !== undefined) throw new InputError('subscriptions', `${JSON.stringify(wrong)} is no subscription id`);
-  const distinct = [...new Set(asked.map((one) => one.toLowerCase()))];
-  if (ofVm === undefined) return distinct;
-  if (!distinct.includes(ofVm.toLowerCase())) throw new InputError('vm', 'lies in none of the subscriptions asked for');
-  return [ofVm.toLowerCase()];
+  const distinct = checked('subscriptions', asked);
+  const foreign = distinct.find((one) => covered?.includes(one) === false);
+  if (foreign !== undefined) throw new InputError('subscriptions', `${foreign} is not one of this deployment`);
+  if (ofVm === undefined) return { subscriptions: distinct, skipped: [] };
+  if (!distinct.includes(ofVm)) throw new InputError('vm', 'lies in none of the subscriptions asked for');
+  return { subscriptions: [ofVm], skipped: [] };
 }
+
+interface Subscriptions {
+  readonly subscriptions: readonly string[];
+  readonly skipped: OpenedScopes['skipped'];
+}
+
+function subscriptionOfScope(scopeId: string): string {
+  if (!scopeId.startsWith('azure:'))
+    throw new InputError('scopeIds', `${JSON.stringify(scopeId)} is no scope of Azure`);
+  return scopeId.slice('azure:'.length);
+}
+
+function checked(field: string, subscriptions: readonly string[]): string[] {
+  const wrong = subscriptions.find((one) => !SUBSCRIPTION.test(one));
+  if (wrong !== undefined) throw new InputError(field, `${JSON.stringify(wrong)} is no subscription id`);
+  return lowered(subscriptions);
+}
+
+const lowered = (texts: readonly string[]) => [...new Set(texts.map((one) => one.toLowerCase()))];
 
 function resourceGroupOf({ resourceGroup }: ScopeRequest): string | undefined {
   if (resourceGroup === undefined) return undefined;

@@ -121,7 +121,22 @@ describe('a request', () => {
     await expect(ids(['a-1'])).rejects.toThrow(/^vm:/);
   });
 
+  it('of a deployment stays within its subscriptions', async () => {
+    const own = cloud({ subscriptions: ['a-1', 'B-2'] });
+    await expect(own.open({ subscriptions: ['c-3'] }, signal())).rejects.toMatchObject({ field: 'subscriptions' });
+    const { scopes, skipped } = await own.open({ scopeIds: ['azure:b-2', 'azure:c-3'] }, signal());
+    expect(scopes.map(({ id }) => id)).toEqual(['azure:b-2']);
+    expect(skipped).toEqual([{ scope: 'azure:c-3', reason: 'not a subscription of this deployment' }]);
+  });
+
+  it('names scopes by their ids', async () => {
+    const { scopes } = await cloud().open({ scopeIds: ['azure:a-1'] }, signal());
+    expect(scopes.map(({ id }) => id)).toEqual(['azure:a-1']);
+  });
+
   it.each([
+    ['scopeIds', { scopeIds: ['aws:eu-west-1'] }],
+    ['scopeIds', { scopeIds: ['azure:'] }],
     ['subscriptions', {}],
     ['subscriptions', { subscriptions: [] }],
     ['subscriptions', { subscriptions: ['../x'] }],
