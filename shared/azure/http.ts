@@ -62,15 +62,24 @@ export function requestPolicy(calls: Calls, pacer: Pacer, timeoutMs: number): Pi
   };
 }
 
-/** ARM's token buckets per subscription and principal, learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling. */
-const READS = { bucketSize: 250, tokensPerInterval: 25, interval: 1000 };
+/**
+ * ARM's token buckets per subscription and principal: 200 deletes and 10 a second, 250 reads and 25 a second. Source:
+ * learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling.
+ */
 const DELETES = { bucketSize: 200, tokensPerInterval: 10, interval: 1000 };
+const READS = { bucketSize: 25, tokensPerInterval: 25, interval: 1000 };
+/** So few reads left, as ARM's headers tell: from here on reads are paced. */
+const FEW_READS = 50;
 
-/** Keeps one subscription's requests within ARM's rates, and holds all of a kind back while the cloud asks for it. */
+/**
+ * Keeps one subscription's requests within ARM's rates, and holds all of a kind back while the cloud asks for it.
+ * Deletes are paced from the start; reads only once ARM says that they run short, since it tells with every answer.
+ */
 export class Pacer {
   readonly #clock: Clock;
   readonly #maxWaitMs: number;
-  readonly #buckets = { read: fullBucket(READS), delete: fullBucket(DELETES) };
+  readonly #deletes = bucketOf(DELETES, DELETES.bucketSize);
+  #reads: TokenBucket | undefined;
   readonly #heldUntil = { read: 0, delete: 0 };
 
   constructor(clock: Clock, maxWaitMs: number) {
@@ -85,15 +94,19 @@ export class Pacer {
     const heldMs = this.#heldUntil[kind] - this.#clock.now().getTime();
     if (heldMs > 0) await this.#clock.sleep(heldMs, signal);
     signal?.throwIfAborted();
-    await this.#buckets[kind].removeTokens(1);
+    await (kind === 'delete' ? this.#deletes : this.#reads)?.removeTokens(1);
     signal?.throwIfAborted();
   }
 
   note(operation: string, response: PipelineResponse): void {
-    if (response.status !== 429 || operation === 'ResourceGraph_Resources') return;
+    if (operation === 'ResourceGraph_Resources') return;
+    const kind = kindOf(operation);
+    const left = Number(response.headers.get('x-ms-ratelimit-remaining-subscription-reads') ?? Number.NaN);
+    if (kind === 'read' && (response.status === 429 || left < FEW_READS)) this.#reads ??= bucketOf(READS, 0);
+    if (response.status !== 429) return;
     const waitMs = retryAfterOf(response.headers) ?? 0;
     // A longer wait is the caller's to take: it comes back as an error with its time.
-    if (waitMs <= this.#maxWaitMs) this.#heldUntil[kindOf(operation)] = this.#clock.now().getTime() + waitMs;
+    if (waitMs <= this.#maxWaitMs) this.#heldUntil[kind] = this.#clock.now().getTime() + waitMs;
   }
 }
 
@@ -101,9 +114,9 @@ function kindOf(operation: string): 'read' | 'delete' {
   return operation.endsWith('_Delete') ? 'delete' : 'read';
 }
 
-function fullBucket(options: typeof READS): TokenBucket {
+function bucketOf(options: typeof READS, content: number): TokenBucket {
   const bucket = new TokenBucket(options);
-  bucket.content = bucket.bucketSize;
+  bucket.content = content;
   return bucket;
 }
 
