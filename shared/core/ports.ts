@@ -250,6 +250,8 @@ export interface SweepWork {
   readonly kind: 'sweep';
   readonly runId: string;
   readonly request: ScopeRequest;
+  /** How often it was continued. */
+  readonly attempt: number;
 }
 
 /** An event that is looked at again later. */

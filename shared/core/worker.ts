@@ -1,7 +1,7 @@
 import { breakerStands } from './breaker.ts';
 import { finishIntents } from './intents.ts';
 import type { Later } from './look.ts';
-import type { CloudScope, ReapWork } from './ports.ts';
+import { type Clock, type CloudScope, REAP_BATCH, type ReapWork, type WorkQueue } from './ports.ts';
 import { reapItems } from './reap.ts';
 import { type Run, tell } from './run.ts';
 
@@ -33,11 +33,7 @@ export async function workOff(run: Run, scope: CloudScope, work: ReapWork): Prom
 
 /** One message per delay; failed tries count on, patient ones do not. */
 export async function putBack(run: Run, work: ReapWork, later: readonly Later[]): Promise<void> {
-  const groups = new Map<string, Later[]>();
-  for (const one of later) {
-    const key = `${one.afterMs}|${one.patient}`;
-    groups.set(key, [...(groups.get(key) ?? []), one]);
-  }
+  const groups = Map.groupBy(later, ({ afterMs, patient }) => `${afterMs}|${patient}`);
   for (const group of groups.values()) await putBackGroup(run, work, group);
 }
 
@@ -56,5 +52,23 @@ async function putBackGroup(run: Run, work: ReapWork, group: readonly Later[]): 
       type: 'item-given-up',
       detail: { runId: work.runId, scopeId: work.scopeId, id, reason, attempts: attempt },
     });
+  }
+}
+
+/** What a run that deletes by itself must leave for later: into the queue, one message per scope and delay. */
+export async function putBackLater(
+  queue: WorkQueue,
+  clock: Clock,
+  runId: string,
+  later: readonly (Later & { readonly scopeId: string })[],
+): Promise<void> {
+  const groups = Map.groupBy(later, ({ scopeId, afterMs }) => `${scopeId}|${afterMs}`);
+  for (const group of groups.values()) {
+    const { scopeId, afterMs } = group[0] as Later & { scopeId: string };
+    const notBefore = new Date(clock.now().getTime() + afterMs).toISOString();
+    for (let start = 0; start < group.length; start += REAP_BATCH) {
+      const items = group.slice(start, start + REAP_BATCH).map(({ item }) => item);
+      await queue.send({ kind: 'reap', runId, scopeId, notBefore, attempt: 1, items }, afterMs);
+    }
   }
 }

@@ -1,0 +1,26 @@
+import type { Attribution, Resource } from '../../core/model.ts';
+import type { Convention } from '../../core/ports.ts';
+import { tag } from '../../core/tags.ts';
+import { isInstanceId } from '../ids.ts';
+import { INSTANCE_ID_TAG } from '../tags.ts';
+
+/**
+ * Amazon VPC CNI: tag `node.k8s.amazonaws.com/instance_id` and description `aws-K8S-<instance id>`. Where they disagree
+ * both are named, and both must be gone. Source: amazon-vpc-cni-k8s, pkg/awsutils/awsutils.go.
+ */
+export const vpcCni: Convention = {
+  name: 'vpc-cni',
+  attribute(resource) {
+    if (resource.kind !== 'nic') return [];
+    const tagged = tag(resource, INSTANCE_ID_TAG);
+    const described = /^aws-K8S-(i-[0-9a-f]+)$/i.exec(resource.description ?? '')?.[1];
+    const found: Attribution[] = [];
+    if (isInstanceId(tagged)) found.push(named(resource, tagged, `tag ${INSTANCE_ID_TAG}=${tagged}`));
+    if (isInstanceId(described)) found.push(named(resource, described, `description ${resource.description}`));
+    return found;
+  },
+};
+
+function named(resource: Resource, value: string, detail: string): Attribution {
+  return { ref: { by: 'id', value: value.toLowerCase(), place: resource.place }, evidence: 'vpc-cni', detail };
+}

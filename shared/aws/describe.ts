@@ -1,0 +1,48 @@
+import type { Filter, Tag } from '@aws-sdk/client-ec2';
+import { CloudError } from '../core/errors.ts';
+import type { Resource } from '../core/model.ts';
+import { toCloudError } from './errors.ts';
+
+/** EC2 takes 200 filter values a call, of all filters together (`FilterLimitExceeded`). */
+export const FILTER_VALUES = 200;
+export const PAGE_SIZE = 1000;
+
+export const filter = (Name: string, Values: readonly string[]): Filter => ({ Name, Values: [...Values] });
+
+export function tagsOf(tags: readonly Tag[] | undefined): Record<string, string> {
+  return Object.fromEntries((tags ?? []).flatMap(({ Key, Value }) => (Key === undefined ? [] : [[Key, Value ?? '']])));
+}
+
+/**
+ * The list of an answer. EC2 sends an empty element for an empty list; where the element is missing, the answer is not what
+ * was asked for (cut off, or from something in between), and proves nothing.
+ */
+export function listOf<T>(list: readonly T[] | undefined, operation: string): readonly T[] {
+  if (list !== undefined) return list;
+  throw new CloudError({
+    code: 'unavailable',
+    nativeCode: 'IncompleteAnswer',
+    operation,
+    message: 'the answer has no list',
+  });
+}
+
+/** Runs a call and lets nothing of the SDK's errors out. */
+export async function called<T>(operation: string, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    throw toCloudError(error, operation);
+  }
+}
+
+export function chunks<T>(items: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  );
+}
+
+/** Each resource once; one that two reads found is the same. */
+export function distinct(resources: readonly Resource[]): Resource[] {
+  return [...new Map(resources.map((resource) => [resource.key, resource])).values()];
+}
