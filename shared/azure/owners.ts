@@ -9,6 +9,8 @@ import { isGone, malformed, toCloudError } from './errors.ts';
 
 const OPERATION = 'VirtualMachines_Get';
 const CONCURRENCY = 32;
+/** An answer so fresh serves a look-up that follows at once, as after a VM-deleted event: one VM, one read. */
+const FRESH_MS = 30_000;
 
 /**
  * VMs by exact ARM reads, one per distinct VM. Gone is only what ARM itself calls `ResourceNotFound` or
@@ -17,6 +19,7 @@ const CONCURRENCY = 32;
 export class AzureOwners implements OwnerDirectory {
   readonly #clients: ArmClients;
   readonly #place: string | undefined;
+  #last: { readonly key: string; readonly answer: OwnerAnswer; readonly atMs: number } | undefined;
 
   /** `place`: where a name is looked up that comes without one, the resource group of the request. */
   constructor(clients: ArmClients, place?: string) {
@@ -50,13 +53,10 @@ export class AzureOwners implements OwnerDirectory {
       const message = `${vm.id} is no VM that can be read here: give its full id, or its name and its resource group`;
       throw new CloudError({ code: 'invalid', nativeCode: 'InvalidVm', operation: OPERATION, message });
     }
-    try {
-      return await this.#get(id, signal);
-    } catch (cause) {
-      const error = toCloudError(cause, OPERATION, signal);
-      if (isGone(error)) return undefined;
-      throw error;
-    }
+    const answer = await this.#ask(id, signal);
+    this.#last = { key: id.key, answer: answer.found, atMs: this.#clients.clock.now().getTime() };
+    if (answer.error && answer.found.state !== 'gone') throw answer.error;
+    return answer.found.vm;
   }
 
   #resolve(ref: OwnerRef): ArmId | undefined {
@@ -66,26 +66,21 @@ export class AzureOwners implements OwnerDirectory {
   }
 
   async #answer(id: ArmId, signal: AbortSignal): Promise<OwnerAnswer> {
+    const last = this.#last;
+    const isFresh = last?.key === id.key && this.#clients.clock.now().getTime() - last.atMs < FRESH_MS;
+    return isFresh ? last.answer : (await this.#ask(id, signal)).found;
+  }
+
+  async #ask(id: ArmId, signal: AbortSignal): Promise<{ readonly found: OwnerAnswer; readonly error?: CloudError }> {
     try {
       const vm = await this.#get(id, signal);
+      const { name, createdAt } = vm;
       // Whatever it is doing (creating, stopped, deleting), it is there.
-      return {
-        state: 'alive',
-        detail: 'answered by ARM',
-        id: vm.id,
-        name: vm.name,
-        createdAt: vm.createdAt,
-        matches: 1,
-        vm,
-      };
+      return { found: { state: 'alive', detail: 'answered by ARM', id: vm.id, name, createdAt, matches: 1, vm } };
     } catch (cause) {
       const error = toCloudError(cause, OPERATION, signal);
-      return {
-        state: isGone(error) ? 'gone' : 'unknown',
-        detail: `${error.nativeCode}: ${error.message}`,
-        id: id.id,
-        name: id.name,
-      };
+      const detail = `${error.nativeCode}: ${error.message}`;
+      return { found: { state: isGone(error) ? 'gone' : 'unknown', detail, id: id.id, name: id.name }, error };
     }
   }
 

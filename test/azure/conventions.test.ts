@@ -37,6 +37,13 @@ describe('owners by convention', () => {
     ['gardener-mcm', 'disk', 'vm7-os-disk', MCM_TAGS, ['vm7']],
     ['gardener-mcm', 'disk', 'vm7-0-data-disk', MCM_TAGS, ['vm7']],
     ['gardener-mcm', 'disk', 'vm7-vol-12-data-disk', MCM_TAGS, ['vm7-vol', 'vm7']],
+    [
+      'gardener-mcm',
+      'disk',
+      'shoot--one-w-z1-a-0-data-disk',
+      MCM_TAGS,
+      ['shoot--one-w-z1-a', 'shoot--one-w-z1', 'shoot--one-w'],
+    ],
     ['cluster-api', 'nic', 'm1-nic', CAPZ, ['m1']],
     ['cluster-api', 'nic', 'm1-nic-2', CAPZ, ['m1']],
     ['cluster-api', 'disk', 'm1_OSDisk', CAPZ, ['m1']],

@@ -14,13 +14,17 @@ export const gardenerMcm: Convention = {
   attribute(resource) {
     const cluster = tagKeysWithPrefix(resource, MCM_CLUSTER_TAG_PREFIX).find((key) => tag(resource, key) === '1');
     if (cluster === undefined || tag(resource, MCM_ROLE_TAG) !== '1') return [];
-    return named(resource, 'gardener-mcm', cluster, `tags ${cluster}=1, ${MCM_ROLE_TAG}=1`, ownersOf(resource));
+    const owners = ownersOf(resource, cluster.slice(MCM_CLUSTER_TAG_PREFIX.length));
+    return named(resource, 'gardener-mcm', cluster, `tags ${cluster}=1, ${MCM_ROLE_TAG}=1`, owners);
   },
 };
 
-function ownersOf({ kind, name }: Resource): string[] {
+function ownersOf({ kind, name }: Resource, cluster: string): string[] {
   if (kind === 'nic') return capture(/^(.+)-nic$/i, name);
   const data = /^(.+)-\d+-data-disk$/i.exec(name)?.[1];
-  // A data disk's own name may hold dashes, as a VM's may: every VM that it could be of must be gone.
-  return data === undefined ? capture(/^(.+)-os-disk$/i, name) : prefixes(data, '-');
+  if (data === undefined) return capture(/^(.+)-os-disk$/i, name);
+  // A data disk's own name may hold dashes, as a VM's may: every VM that it could be of must be gone. Gardener's VM
+  // names begin with the cluster's, so what is no longer than that is none.
+  const inCluster = data.toLowerCase().startsWith(`${cluster.toLowerCase()}-`);
+  return prefixes(data, '-').filter((prefix) => !inCluster || prefix.length > cluster.length + 1);
 }
