@@ -18,9 +18,8 @@ export class MemoryLedger implements LedgerStore {
     this.#clock = clock;
   }
 
-  async get({ partition, sort }: LedgerKey): Promise<LedgerEntry | undefined> {
-    const entry = this.#partitions.get(partition)?.get(sort);
-    return entry && entry.expiresAt > this.#clock.now() ? structuredClone(entry) : undefined;
+  async get(key: LedgerKey): Promise<LedgerEntry | undefined> {
+    return structuredClone(this.#live(key));
   }
 
   async getMany(keys: readonly LedgerKey[]): Promise<LedgerEntry[]> {
@@ -29,7 +28,7 @@ export class MemoryLedger implements LedgerStore {
   }
 
   async put(key: LedgerKey, value: LedgerEntry['value'], expiresAt: Date, condition: WriteCondition): Promise<string> {
-    const current = await this.get(key);
+    const current = this.#live(key);
     const holds = condition === 'any' || (condition === 'absent' ? !current : current?.version === condition.version);
     if (!holds) throw new LedgerConflict(`${key.partition}/${key.sort}`);
     this.#version += 1;
@@ -41,7 +40,7 @@ export class MemoryLedger implements LedgerStore {
   }
 
   async delete(key: LedgerKey, condition?: { readonly version: string }): Promise<void> {
-    const current = await this.get(key);
+    const current = this.#live(key);
     if (condition && current?.version !== condition.version) throw new LedgerConflict(`${key.partition}/${key.sort}`);
     this.#partitions.get(key.partition)?.delete(key.sort);
   }
@@ -62,4 +61,10 @@ export class MemoryLedger implements LedgerStore {
   }
 
   async close(): Promise<void> {}
+
+  /** Without a pause, so that a check and its write are one step. */
+  #live({ partition, sort }: LedgerKey): LedgerEntry | undefined {
+    const entry = this.#partitions.get(partition)?.get(sort);
+    return entry && entry.expiresAt > this.#clock.now() ? entry : undefined;
+  }
 }

@@ -1,0 +1,100 @@
+import { spawn } from 'node:child_process';
+import { existsSync, globSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DynamoLedger } from '../../shared/aws/ledger-dynamodb.ts';
+import { MemoryLedger } from '../../shared/local/ledger-memory.ts';
+import { SqliteLedger } from '../../shared/local/ledger-sqlite.ts';
+import { awsEnvironment, type Moto, motoMissing, startMoto } from '../support/moto.ts';
+import { ledgerContract } from './contract.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const folder = mkdtempSync(join(tmpdir(), 'gleaner-ledger-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+ledgerContract('memory', { open: async (clock) => new MemoryLedger(clock) });
+ledgerContract('sqlite', { open: (clock) => SqliteLedger.open(join(folder, 'contract.db'), clock) });
+
+describe.skipIf(motoMissing())('on moto', () => {
+  let moto: Moto;
+  beforeAll(async () => {
+    moto = await startMoto();
+    Object.assign(process.env, awsEnvironment(moto.url));
+    await new DynamoDBClient({ region: 'us-east-1' }).send(
+      new CreateTableCommand({
+        TableName: 'gleaner',
+        BillingMode: 'PAY_PER_REQUEST',
+        AttributeDefinitions: ['pk', 'sk'].map((AttributeName) => ({ AttributeName, AttributeType: 'S' })),
+        KeySchema: [
+          { AttributeName: 'pk', KeyType: 'HASH' },
+          { AttributeName: 'sk', KeyType: 'RANGE' },
+        ],
+      }),
+    );
+  });
+  afterAll(() => moto.stop());
+  const sleep = async () => {};
+  ledgerContract('dynamodb', {
+    open: async ({ now }) => new DynamoLedger({ region: 'us-east-1', table: 'gleaner', clock: { now, sleep } }),
+  });
+});
+
+describe('ledger drivers', () => {
+  it('are all held by the contract', () => {
+    const files = globSync('shared/*/ledger-*.ts', { cwd: ROOT }).sort();
+    const held = [
+      'shared/aws/ledger-dynamodb.ts',
+      'shared/azure/ledger-tables.ts',
+      'shared/local/ledger-memory.ts',
+      'shared/local/ledger-sqlite.ts',
+    ];
+    expect(files.filter((file) => !held.includes(file))).toEqual([]);
+  });
+});
+
+describe('sqlite', () => {
+  it('makes a file that only its user reads, and remembers over processes', async () => {
+    const file = join(folder, 'deep', 'er', 'own.db');
+    const first = await SqliteLedger.open(file);
+    await first.put({ partition: 'p', sort: 's' }, { n: 1 }, new Date('2030-01-01'), 'any');
+    await first.close();
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const second = await SqliteLedger.open(file);
+    expect((await second.get({ partition: 'p', sort: 's' }))?.value).toEqual({ n: 1 });
+    await second.close();
+  });
+
+  it('refuses a file that is none, and a newer schema, naming the ledger', async () => {
+    const junk = join(folder, 'junk.db');
+    writeFileSync(junk, 'this is no database, and long enough to be read as one '.repeat(100));
+    await expect(SqliteLedger.open(junk)).rejects.toThrow(/^ledger: .*junk\.db/);
+    expect(existsSync(junk)).toBe(true);
+  });
+
+  it('lets two processes count together without losing anything', async () => {
+    const file = join(folder, 'shared.db');
+    const script = `
+      const { SqliteLedger } = await import(${JSON.stringify(join(ROOT, 'shared/local/ledger-sqlite.ts'))});
+      const store = await SqliteLedger.open(${JSON.stringify(file)});
+      const key = { partition: 'p', sort: 'count' };
+      for (let i = 0; i < 100; ) {
+        const entry = await store.get(key);
+        const put = store.put(key, { n: (entry?.value.n ?? 0) + 1 }, new Date('2030-01-01'), entry ? { version: entry.version } : 'absent');
+        i += await put.then(() => 1, (error) => { if (error.name !== 'LedgerConflict') throw error; return 0; });
+      }
+      await store.close();`;
+    const run = () =>
+      new Promise((done, fail) => {
+        const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+          stdio: ['ignore', 'ignore', 'inherit'],
+        });
+        child.once('exit', (code) => (code === 0 ? done(code) : fail(new Error(`exit ${code}`))));
+      });
+    await Promise.all([run(), run()]);
+    const store = await SqliteLedger.open(file);
+    expect((await store.get({ partition: 'p', sort: 'count' }))?.value).toEqual({ n: 200 });
+    await store.close();
+  });
+});
