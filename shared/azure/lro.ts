@@ -49,7 +49,11 @@ export async function deleteAndWait(deletion: Deletion, signal: AbortSignal): Pr
       if (done !== false) state = next(state, done.headers);
     }
   } catch (error) {
-    throw toCloudError(error, operation, signal);
+    const failure = toCloudError(error, operation, signal);
+    if (!isGone(failure)) throw failure;
+    // 'Not found' may be said of something else that the operation needed.
+    if (await isAbsent(deletion)) return;
+    throw malformed(operation, failure.message, failure.nativeCode);
   }
   throw malformed(operation, `not done after ${MAX_POLLS} polls`, 'StillRunning');
 }

@@ -46,7 +46,7 @@ export function networkInterfaces(context: ArmTypeContext): ResourceType {
   );
 }
 
-/** The property that marks a service's NIC, which the SDK's model leaves out. */
+/** The property that marks a service's NIC, which the SDK's model leaves out: read from the raw answer, before each deletion. */
 interface Linked {
   readonly linkedResourceType?: string;
 }

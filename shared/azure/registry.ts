@@ -59,6 +59,12 @@ function scopeOf(context: ArmTypeContext): CloudScope {
   };
 }
 
+/** The scope that an ARM id of a VM, NIC or disk belongs to, for a caller that knows no more than the id. */
+export function scopeIdOf(id: string): string | undefined {
+  const subscription = parseArmId(id)?.subscription.toLowerCase();
+  return subscription === undefined ? undefined : `azure:${subscription}`;
+}
+
 const TYPE_NAMES: Readonly<Record<string, string>> = { [DISK_TYPE]: 'managed-disk', [NIC_TYPE]: 'network-interface' };
 
 function identify(text: string) {

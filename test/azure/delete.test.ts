@@ -72,6 +72,20 @@ describe('a deletion', () => {
     });
   });
 
+  it.each([
+    ['is gone: done', false],
+    ['is still there: failed', true],
+  ])('whose operation found nothing is done only when the resource %s', async (_, stands) => {
+    await using at = await opened((request, origin) => {
+      if (request.method === 'DELETE') return { status: 202, headers: { 'azure-asyncoperation': diskPoll(origin) } };
+      if (!request.path.includes('/disks/')) return { body: { status: 'Failed', ...armError('ResourceNotFound') } };
+      return stands ? { body: diskBody('vm-7-os-disk') } : { status: 404, body: armError('ResourceNotFound') };
+    });
+    const done = at.disks.delete(DISK, signal());
+    if (stands) await expect(done).rejects.toMatchObject({ code: 'unavailable', nativeCode: 'ResourceNotFound' });
+    else expect(await done).toBeUndefined();
+  });
+
   it('that was cancelled has failed, and may be tried again', async () => {
     await using at = await opened((request, origin) =>
       request.method === 'DELETE'

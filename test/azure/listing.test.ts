@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { azure } from '../../shared/azure/registry.ts';
+import { azure, scopeIdOf } from '../../shared/azure/registry.ts';
 import { candidateQuery } from '../../shared/azure/resource-graph.ts';
 import type { CloudScope } from '../../shared/core/ports.ts';
 import {
@@ -326,6 +326,8 @@ it('a scope knows its own ids, and no others', async () => {
     type: 'managed-disk',
   });
   expect(scope.identify(nicId('n'))?.type).toBe('network-interface');
+  expect(scopeIdOf(nicId('n').toUpperCase())).toBe(scope.id);
+  expect(scopeIdOf('vol-1')).toBeUndefined();
   for (const id of [vmId('a'), 'vol-1', GROUP, '', `${nicId('n')}/ipConfigurations/c`])
     expect(scope.identify(id)).toBeUndefined();
 });
