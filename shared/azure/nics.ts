@@ -57,7 +57,7 @@ function withLink(nic: NetworkInterface, raw: unknown): NetworkInterface & Linke
 }
 
 /** A NIC as ARM shows it. */
-export function toNic(nic: NetworkInterface & Linked, id: ArmId): Resource {
+function toNic(nic: NetworkInterface & Linked, id: ArmId): Resource {
   const attachedTo = nic.virtualMachine ? [nic.virtualMachine.id ?? 'a virtual machine'] : [];
   return {
     key: id.key,

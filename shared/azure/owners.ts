@@ -100,7 +100,7 @@ function bareId(value: string): string {
 }
 
 /** A VM as ARM shows it, with what hangs on it: its NICs, its OS disk and its data disks. */
-export function toVm(native: VirtualMachine, id: ArmId): Vm {
+function toVm(native: VirtualMachine, id: ArmId): Vm {
   const { storageProfile, networkProfile } = native;
   const nics = (networkProfile?.networkInterfaces ?? []).map((nic) => nic.id);
   const disks = [storageProfile?.osDisk, ...(storageProfile?.dataDisks ?? [])].map((disk) => disk?.managedDisk?.id);
