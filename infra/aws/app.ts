@@ -1,0 +1,21 @@
+/** The app of `cdk deploy`. Settings come by context: `cdk deploy -c mode=enforce -c policy=policy.yaml`. */
+import { App, CfnOutput, Stack, Validations } from 'aws-cdk-lib';
+import { AwsSolutionsChecks } from 'cdk-nag';
+import { Gleaner } from './gleaner.ts';
+import { propsFromContext } from './settings.ts';
+
+const app = new App();
+Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
+const stack = new Stack(app, 'Gleaner', {
+  description: 'Deletes the network interfaces and disks that virtual machines leave behind',
+});
+const gleaner = new Gleaner(stack, 'Gleaner', propsFromContext(app.node));
+new CfnOutput(stack, 'InvokeFunction', {
+  value: gleaner.functions.invoke.functionName,
+  description: 'Function to call by hand: plan, sweep, explain, history',
+});
+new CfnOutput(stack, 'LedgerTable', {
+  value: gleaner.table.tableName,
+  description: 'Ledger, for gleaner --ledger dynamodb:<table>',
+});
+app.synth();
