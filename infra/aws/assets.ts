@@ -1,7 +1,8 @@
-import { cpSync, existsSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { AssetHashType, DockerImage } from 'aws-cdk-lib';
+import { Stage } from 'aws-cdk-lib';
 import { Code } from 'aws-cdk-lib/aws-lambda';
+import type { Construct } from 'constructs';
 import { InputError } from '../../shared/core/errors.ts';
 import { AWS_FUNCTIONS, type AwsFunction, build } from '../build.ts';
 import type { Settings } from './settings.ts';
@@ -12,7 +13,7 @@ export const POLICY_FILE = 'policy.json';
 let built: string | undefined;
 
 /** Folder of the bundles: those that were given, or built now, once a process. */
-export function bundlesFolder({ bundles }: Settings): string {
+function bundlesFolder({ bundles }: Settings): string {
   if (bundles !== undefined) return checked(bundles);
   if (built === undefined) {
     build(['aws']);
@@ -27,21 +28,15 @@ function checked(folder: string): string {
   return folder;
 }
 
-/** One function's code: its bundle and the deployment's policy, put together in the cloud assembly. */
-export function functionCode(name: AwsFunction, settings: Settings): Code {
-  return Code.fromAsset(join(bundlesFolder(settings), name), {
-    // By content, so that a function is deployed anew exactly when its code or the policy changed.
-    assetHashType: AssetHashType.OUTPUT,
-    bundling: {
-      // Never used: the local way below always succeeds or throws.
-      image: DockerImage.fromRegistry('scratch'),
-      local: {
-        tryBundle(outputDir) {
-          cpSync(join(bundlesFolder(settings), name), outputDir, { recursive: true });
-          writeFileSync(join(outputDir, POLICY_FILE), `${JSON.stringify(settings.policyInput, null, 2)}\n`);
-          return true;
-        },
-      },
-    },
-  });
+/**
+ * One function's code: its bundle and the deployment's policy, put together in the cloud assembly's folder. CDK names it
+ * by its content, so a function is deployed anew exactly when its code or the policy changed.
+ */
+export function functionCode(scope: Construct, name: AwsFunction, settings: Settings): Code {
+  const bundle = join(bundlesFolder(settings), name);
+  const folder = join(Stage.of(scope)?.outdir ?? 'cdk.out', 'gleaner', scope.node.addr, name);
+  rmSync(folder, { recursive: true, force: true });
+  cpSync(bundle, folder, { recursive: true });
+  writeFileSync(join(folder, POLICY_FILE), `${JSON.stringify(settings.policyInput, null, 2)}\n`);
+  return Code.fromAsset(folder);
 }

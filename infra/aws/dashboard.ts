@@ -5,6 +5,7 @@ import {
   Dashboard,
   GraphWidget,
   type IMetric,
+  MathExpression,
   SingleValueWidget,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Construct } from 'constructs';
@@ -13,6 +14,14 @@ import { gleanerMetric } from './metrics.ts';
 import type { Queues } from './queues.ts';
 
 const DAY = Duration.days(1);
+
+/** Which reasons there are is not known before they occur. */
+const KEPT_BY_REASON = new MathExpression({
+  expression: `SEARCH('{Gleaner,reason,service} MetricName="Kept"', 'Maximum', 3600)`,
+  label: '',
+  usingMetrics: {},
+  period: Duration.hours(1),
+});
 
 /** One page: what was reclaimed, what goes wrong, what waits. */
 export function createDashboard(
@@ -36,20 +45,23 @@ export function createDashboard(
       title: 'Orphans now',
       width: 12,
       metrics: [
-        gleanerMetric('MonthlyCostUsd', Duration.hours(1), 'Maximum'),
-        gleanerMetric('OldestOrphanAge', Duration.hours(1), 'Maximum'),
+        gleanerMetric('EstimatedMonthlyCost', Duration.hours(1), 'Maximum'),
+        gleanerMetric('OldestOrphanAgeSeconds', Duration.hours(1), 'Maximum'),
       ],
     }),
   );
   dashboard.addWidgets(
     graph(
       'Outcomes',
-      ['Deleted', 'Failed', 'Deferred', 'GivenUp'].map((name) => gleanerMetric(name)),
+      ['Deleted', 'Failed', 'Deferred', 'ItemGivenUp'].map((name) => gleanerMetric(name)),
+      8,
     ),
     graph(
       'Sweeps',
       ['SweepFinished', 'BreakerTripped'].map((name) => gleanerMetric(name)),
+      8,
     ),
+    graph('Kept, by reason', [KEPT_BY_REASON], 8),
   );
   const { vmEvent, schedule, invoke, reap } = functions;
   const all = [vmEvent, schedule, invoke, reap];
@@ -75,6 +87,6 @@ export function createDashboard(
   return dashboard;
 }
 
-function graph(title: string, left: IMetric[]): GraphWidget {
-  return new GraphWidget({ title, left, width: 12 });
+function graph(title: string, left: IMetric[], width = 12): GraphWidget {
+  return new GraphWidget({ title, left, width });
 }

@@ -51,7 +51,7 @@ export function createFunctions(scope: Construct, settings: Settings, table: Tab
   const deleterRole = createDeleterRole(scope, around, [logs.invoke, logs.reap]);
   const make = (id: string, name: AwsFunction, role: Role, logs: LogGroup, more: Partial<FunctionProps>) =>
     new LambdaFunction(scope, id, {
-      ...commonProps(name, settings),
+      ...commonProps(scope, name, settings),
       environment: environmentOf(settings, table, queues),
       role,
       logGroup: logs,
@@ -94,12 +94,12 @@ function logGroup(scope: Construct, id: string, settings: Settings): LogGroup {
   });
 }
 
-function commonProps(name: AwsFunction, settings: Settings) {
+function commonProps(scope: Construct, name: AwsFunction, settings: Settings) {
   return {
     runtime: Runtime.NODEJS_24_X,
     architecture: Architecture.ARM_64,
     handler: 'index.handler',
-    code: functionCode(name, settings),
+    code: functionCode(scope, name, settings),
     timeout: Duration.seconds(TIMEOUT_S[name]),
     memorySize: MEMORY_MB,
     loggingFormat: LoggingFormat.JSON,

@@ -9,8 +9,8 @@ import { allowDeletes, allowSnapshots, denyDeletes, ec2Arn, inRegions } from './
 import type { Queues } from './queues.ts';
 import type { Settings } from './settings.ts';
 
-/** A managed policy holds 6,144 characters; a statement of deletion has up to about 500. */
-const STATEMENTS_A_POLICY = 10;
+/** A managed policy holds 6,144 characters; the rest is for its frame, and for tokens that grow when they are resolved. */
+const CHARACTERS_A_POLICY = 5600;
 /** A role takes ten managed policies by default. */
 const POLICIES_A_ROLE = 10;
 /** The source that our notices carry. */
@@ -136,25 +136,43 @@ function consume(queues: readonly IQueue[]): PolicyStatement[] {
 
 /** Managed policies, since the statements outgrow what fits into a role. */
 function addDeletes(scope: Construct, role: Role, settings: Settings): void {
-  const denied = [...denyDeletes(settings), ...allowSnapshots(settings)];
-  const statements = [...denied, ...allowDeletes(settings)];
-  const policies = Math.ceil(statements.length / STATEMENTS_A_POLICY);
-  if (policies > POLICIES_A_ROLE) {
-    throw new InputError('policy.clusters', `too many clusters and tags for the ${POLICIES_A_ROLE} policies of a role`);
+  const groups = inPolicies([...denyDeletes(settings), ...allowSnapshots(settings), ...allowDeletes(settings)]);
+  if (groups.length > POLICIES_A_ROLE) {
+    throw new InputError(
+      'policy',
+      `too many clusters, tags or exclusions for the ${POLICIES_A_ROLE} policies of a role`,
+    );
   }
-  for (let index = 0; index < policies; index += 1) {
+  for (const [index, statements] of groups.entries()) {
     const policy = new ManagedPolicy(scope, `DeletePolicy${index}`, {
       description: 'Gleaner: deletion of volumes and network interfaces by their tags.',
       roles: [role],
-      statements: statements.slice(index * STATEMENTS_A_POLICY, (index + 1) * STATEMENTS_A_POLICY),
+      statements,
     });
     explain(policy, '*', settings.policy.snapshot === 'never' ? DENIES : `${DENIES} ${READS}`);
     for (const type of ['volume', 'network-interface']) explain(policy, ec2Arn(type), BY_TAG);
-    explain(policy, ec2Arn('snapshot', ''), SNAPSHOTS);
+    if (settings.policy.snapshot !== 'never') explain(policy, ec2Arn('snapshot', ''), SNAPSHOTS);
   }
 }
 
-const READS = 'Reads only, nearly all without resource-level permissions; they are held to the regions of the deployment.';
+/** Packs statements into as few policies as hold them. */
+function inPolicies(statements: readonly PolicyStatement[]): PolicyStatement[][] {
+  const groups: PolicyStatement[][] = [];
+  let room = 0;
+  for (const statement of statements) {
+    const size = JSON.stringify(statement.toStatementJson()).length;
+    if (size > room) {
+      groups.push([]);
+      room = CHARACTERS_A_POLICY;
+    }
+    room -= size;
+    groups.at(-1)?.push(statement);
+  }
+  return groups;
+}
+
+const READS =
+  'Reads only, nearly all without resource-level permissions; they are held to the regions of the deployment.';
 const BY_TAG =
   'What outlives VMs is not known at deployment: each statement is held to a tag and to the regions instead.';
 const DENIES = 'A denial that covers everything: of what carries the tag nothing is deleted.';

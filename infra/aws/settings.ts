@@ -4,7 +4,7 @@ import { Token } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Node } from 'constructs';
 import { parse as parseYaml } from 'yaml';
-import { z } from 'zod';
+import * as z from 'zod';
 import { parseDuration } from '../../shared/core/duration.ts';
 import { InputError } from '../../shared/core/errors.ts';
 import { inputError, type Policy, type PolicyInput, parsePolicy } from '../../shared/core/policy.ts';
