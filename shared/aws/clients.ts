@@ -1,11 +1,11 @@
-import { EC2Client, type EC2ClientConfig } from '@aws-sdk/client-ec2';
+import { EC2Client } from '@aws-sdk/client-ec2';
 import type { CallCounter } from '../core/ports.ts';
 import { toCloudError } from './errors.ts';
 import { Pacer } from './pacer.ts';
 
 const DELETES = new Set(['DeleteVolume', 'DeleteNetworkInterface']);
 /** The middle of what is reported of EC2's refill for deletes (5–20 a second). */
-const DELETES_PER_SECOND = 10;
+export const DELETES_PER_SECOND = 10;
 const MAX_SOCKETS = 64;
 
 /** Counts every HTTP request by operation, retries too. */
@@ -26,17 +26,18 @@ export class RequestCounter implements CallCounter {
 export class RegionClients {
   readonly region: string;
   readonly #base: EC2Client;
-  readonly #pacer = new Pacer({ perSecond: DELETES_PER_SECOND });
+  readonly #pacer: Pacer;
 
-  constructor(region: string) {
+  constructor(region: string, deletesPerSecond: number) {
     this.region = region;
-    this.#base = new EC2Client(settings(region));
+    this.#pacer = new Pacer({ perSecond: deletesPerSecond });
+    this.#base = new EC2Client(clientSettings(region));
   }
 
   /** A client that counts into `counter`; it shares connections and credentials with every other of this region. */
   ec2(counter: RequestCounter): EC2Client {
     const { requestHandler, credentials } = this.#base.config;
-    const client = new EC2Client({ ...settings(this.region), requestHandler, credentials });
+    const client = new EC2Client({ ...clientSettings(this.region), requestHandler, credentials });
     // Lowest in this step is inside the retries: it sees every attempt.
     client.middlewareStack.add(
       (next, context) => async (args) => {
@@ -57,7 +58,8 @@ export class RegionClients {
   }
 }
 
-function settings(region: string): EC2ClientConfig {
+/** What a region's clients are made with: bounded connections, a timeout that throws, the SDK's own retries. */
+export function clientSettings(region: string) {
   return {
     region,
     maxAttempts: 5,
@@ -70,5 +72,5 @@ function settings(region: string): EC2ClientConfig {
       httpAgent: { keepAlive: true, maxSockets: MAX_SOCKETS },
       httpsAgent: { keepAlive: true, maxSockets: MAX_SOCKETS },
     },
-  };
+  } as const;
 }

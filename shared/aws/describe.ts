@@ -19,12 +19,33 @@ export function tagsOf(tags: readonly Tag[] | undefined): Record<string, string>
  */
 export function listOf<T>(list: readonly T[] | undefined, operation: string): readonly T[] {
   if (list !== undefined) return list;
-  throw new CloudError({
-    code: 'unavailable',
-    nativeCode: 'IncompleteAnswer',
-    operation,
-    message: 'the answer has no list',
-  });
+  throw incomplete(operation, 'the answer has no list');
+}
+
+interface Page {
+  readonly NextToken?: string | undefined;
+}
+
+/**
+ * The pages of a listing to their end. A token that comes back as it was sent leads nowhere: that listing has no end, and
+ * stopping there would pass for a complete answer.
+ * @throws CloudError
+ */
+export async function* pagesOf<P extends Page>(operation: string, pages: AsyncIterator<P>): AsyncGenerator<P> {
+  let token: string | undefined;
+  for (;;) {
+    const page = await called(operation, () => pages.next());
+    if (page.done) return;
+    const { NextToken } = page.value;
+    if (NextToken && NextToken === token) throw incomplete(operation, 'the answer leads back to itself');
+    token = NextToken;
+    yield page.value;
+  }
+}
+
+/** An answer that is no proof of anything. */
+export function incomplete(operation: string, message: string, nativeCode = 'IncompleteAnswer'): CloudError {
+  return new CloudError({ code: 'unavailable', nativeCode, operation, message });
 }
 
 /** Runs a call and lets nothing of the SDK's errors out. */

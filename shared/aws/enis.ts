@@ -6,11 +6,12 @@ import {
 } from '@aws-sdk/client-ec2';
 import type { Hold, Resource, UseState } from '../core/model.ts';
 import type { ListFilter, ResourceType, VmIdentity } from '../core/ports.ts';
-import { called, chunks, distinct, FILTER_VALUES, filter, listOf, PAGE_SIZE, tagsOf } from './describe.ts';
+import { tagKeysWithPrefix } from '../core/tags.ts';
+import { chunks, distinct, FILTER_VALUES, filter, listOf, PAGE_SIZE, pagesOf, tagsOf } from './describe.ts';
 import { toCloudError } from './errors.ts';
 import { ENI_TYPE, isInstanceId, isInstanceName, keyOf } from './ids.ts';
 import { candidatesOf, type RegionContext, readByIds } from './region-context.ts';
-import { INSTANCE_ID_TAG, NO_MANAGE_TAG, NODE_ROLE_TAG } from './tags.ts';
+import { CLUSTER_TAG_PREFIX, INSTANCE_ID_TAG, NO_MANAGE_TAG, NODE_ROLE_TAG } from './tags.ts';
 
 const OPERATION = 'DescribeNetworkInterfaces';
 
@@ -34,11 +35,12 @@ export function networkInterfaces(context: RegionContext): ResourceType {
         for (const some of chunks(values, FILTER_VALUES))
           found.push(...(await all(describe({ Filters: [filter(name, some)] }, signal))));
       };
-      // The CNI attaches ENIs long after the VM was seen, so its tag is asked for whatever was claimed.
-      if (isInstanceId(vm.id)) await by(`tag:${INSTANCE_ID_TAG}`, [vm.id]);
+      // The CNI attaches ENIs long after the VM was seen, so its tag is asked for whatever was claimed. Gardener's nodes
+      // run other CNIs: their owner is proven by name, which is one read more than by id, so here it is one less.
+      if (isInstanceId(vm.id) && !isMcmNode(vm)) await by(`tag:${INSTANCE_ID_TAG}`, [vm.id.toLowerCase()]);
       const claimed = vm.claimed.filter(({ kind }) => kind === 'nic').map(({ id }) => id);
       await by('network-interface-id', claimed);
-      const named = vm.tags === undefined || vm.tags[NODE_ROLE_TAG] !== undefined;
+      const named = vm.tags === undefined || isMcmNode(vm);
       if (claimed.length === 0 && named && isInstanceName(vm.name)) await by('tag:Name', [vm.name]);
       return distinct(found);
     },
@@ -57,16 +59,18 @@ export function networkInterfaces(context: RegionContext): ResourceType {
   };
 }
 
+function isMcmNode({ tags = {} }: VmIdentity): boolean {
+  return tags[NODE_ROLE_TAG] !== undefined && tagKeysWithPrefix({ tags }, CLUSTER_TAG_PREFIX).length > 0;
+}
+
 async function* describeEnis(
   { ec2, region }: RegionContext,
   input: DescribeNetworkInterfacesRequest,
   signal: AbortSignal,
 ) {
   const pages = paginateDescribeNetworkInterfaces({ client: ec2, pageSize: PAGE_SIZE }, input, { abortSignal: signal });
-  for (;;) {
-    const page = await called(OPERATION, () => pages.next());
-    if (page.done) return;
-    yield listOf(page.value.NetworkInterfaces, OPERATION).map((eni) => toResource(region, eni));
+  for await (const page of pagesOf(OPERATION, pages)) {
+    yield listOf(page.NetworkInterfaces, OPERATION).map((eni) => toResource(region, eni));
   }
 }
 

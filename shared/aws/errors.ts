@@ -47,6 +47,8 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
   ServiceUnavailable: 'unavailable',
   Unavailable: 'unavailable',
   TimeoutError: 'unavailable',
+  CredentialsProviderError: 'denied',
+  SignatureDoesNotMatch: 'denied',
 };
 
 /** Message texts, asked only where a code means several things. */
@@ -78,6 +80,8 @@ function canonical({ nativeCode, message, status }: Fields): ErrorCode {
   const byCode = CODES[nativeCode];
   if (byCode) return byCode;
   if (NETWORK.test(nativeCode)) return 'unavailable';
+  // An error beside a status of success: the answer came and could not be read (cut off, or not EC2's).
+  if (status !== undefined && status < 300) return 'unavailable';
   if (status === 429) return 'throttled';
   if (status === 403) return 'denied';
   if (status !== undefined && status >= 500) return 'unavailable';

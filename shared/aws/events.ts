@@ -14,7 +14,7 @@ const envelope = z.looseObject({ source: z.string(), 'detail-type': z.string() }
 
 const stateChange = z.looseObject({
   id: z.string().min(1),
-  region: z.string().regex(/^[a-z]{2}(-[a-z]+)+-\d+$/, 'must be a region'),
+  region: z.string().regex(/^[a-z]{2,}(-[a-z]+)+-\d+$/, 'must be a region'),
   time: z.iso.datetime({ offset: true }),
   detail: z.looseObject({
     'instance-id': z.string().refine(isInstanceId, 'must be an instance id'),

@@ -1,7 +1,6 @@
 import { paginateListGroupResources, ResourceGroupsClient } from '@aws-sdk/client-resource-groups';
-import { CloudError } from '../core/errors.ts';
-import type { RequestCounter } from './clients.ts';
-import { called } from './describe.ts';
+import { clientSettings, type RequestCounter } from './clients.ts';
+import { incomplete, pagesOf } from './describe.ts';
 
 const OPERATION = 'ListGroupResources';
 
@@ -15,7 +14,7 @@ export async function groupMembers(
   counter: RequestCounter,
   signal: AbortSignal,
 ): Promise<Set<string>> {
-  const client = new ResourceGroupsClient({ region, maxAttempts: 5 });
+  const client = new ResourceGroupsClient(clientSettings(region));
   client.middlewareStack.add(
     (next) => (args) => {
       counter.add(OPERATION);
@@ -26,24 +25,18 @@ export async function groupMembers(
   const members = new Set<string>();
   try {
     const pages = paginateListGroupResources({ client }, { Group: group }, { abortSignal: signal });
-    for (;;) {
-      const page = await called(OPERATION, () => pages.next());
-      if (page.done) return members;
-      const { QueryErrors = [], Resources, ResourceIdentifiers } = page.value;
+    for await (const { QueryErrors = [], Resources, ResourceIdentifiers } of pagesOf(OPERATION, pages)) {
       const [wrong] = QueryErrors;
-      if (wrong) throw incomplete(wrong.ErrorCode ?? 'QueryError', wrong.Message ?? 'the group could not be resolved');
-      if (!Resources && !ResourceIdentifiers) throw incomplete('IncompleteAnswer', 'the answer has no list');
+      if (wrong) throw incomplete(OPERATION, wrong.Message ?? 'the group could not be resolved', wrong.ErrorCode);
+      if (!Resources && !ResourceIdentifiers) throw incomplete(OPERATION, 'the answer has no list');
       const arns = [...(Resources ?? []).map(({ Identifier }) => Identifier), ...(ResourceIdentifiers ?? [])];
       for (const one of arns) {
         const id = /\/((?:vol|eni)-[0-9a-f]+)$/.exec(one?.ResourceArn ?? '')?.[1];
         if (id) members.add(id);
       }
     }
+    return members;
   } finally {
     client.destroy();
   }
-}
-
-function incomplete(nativeCode: string, message: string): CloudError {
-  return new CloudError({ code: 'unavailable', nativeCode, operation: OPERATION, message });
 }

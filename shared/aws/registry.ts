@@ -1,6 +1,6 @@
 import { InputError } from '../core/errors.ts';
 import type { Cloud, CloudScope, OpenedScopes, ScopeRequest } from '../core/ports.ts';
-import { RegionClients, RequestCounter } from './clients.ts';
+import { DELETES_PER_SECOND, RegionClients, RequestCounter } from './clients.ts';
 import { clusterApi } from './conventions/cluster-api.ts';
 import { gardenerMcm } from './conventions/gardener-mcm.ts';
 import { vpcCni } from './conventions/vpc-cni.ts';
@@ -17,6 +17,8 @@ import { ebsVolumes } from './volumes.ts';
 export interface AwsOptions {
   /** Where account-wide questions are asked, and what is swept when a request names no region. */
   readonly region: string;
+  /** Deletes a second once EC2 has throttled one; until then nothing is held back. 10 by default. */
+  readonly deletesPerSecond?: number;
 }
 
 /** ENIs before volumes: an ENI is what blocks the deletion of its subnet and security groups, a volume blocks nothing. */
@@ -31,7 +33,7 @@ const DELETE_CONCURRENCY = 12;
 export function aws(options: AwsOptions): Cloud {
   const clients = new Map<string, RegionClients>();
   const clientsOf = (region: string) => {
-    const known = clients.get(region) ?? new RegionClients(region);
+    const known = clients.get(region) ?? new RegionClients(region, options.deletesPerSecond ?? DELETES_PER_SECOND);
     clients.set(region, known);
     return known;
   };

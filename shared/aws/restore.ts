@@ -6,10 +6,12 @@ import {
   RestoreVolumeFromRecycleBinCommand,
   type VolumeType,
 } from '@aws-sdk/client-ec2';
-import { InputError } from '../core/errors.ts';
+import { CloudError, InputError } from '../core/errors.ts';
 import type { RestoreResult, RestoreSource } from '../core/ports.ts';
-import { called } from './describe.ts';
+import { called, listOf } from './describe.ts';
 import { toCloudError } from './errors.ts';
+
+const LIST_BIN = 'ListVolumesInRecycleBin';
 
 /**
  * Makes a deleted volume again: the volume itself where the Recycle Bin still holds it, else a new one from the snapshot
@@ -22,7 +24,8 @@ export async function restoreVolume(
   source: RestoreSource,
   signal: AbortSignal,
 ): Promise<RestoreResult> {
-  if (await isInRecycleBin(ec2, source.id, signal)) {
+  const bin = await lookIntoRecycleBin(ec2, source.id, signal);
+  if (bin === 'there') {
     const input = { VolumeId: source.id };
     await called('RestoreVolumeFromRecycleBin', () =>
       ec2.send(new RestoreVolumeFromRecycleBinCommand(input), { abortSignal: signal }),
@@ -30,6 +33,8 @@ export async function restoreVolume(
     return { id: source.id, from: 'recycle-bin' };
   }
   if (source.snapshotId === undefined) {
+    // Without a snapshot the bin is all there is: that it could not be read does not mean that the volume is lost.
+    if (bin instanceof CloudError) throw bin;
     throw new InputError(
       'id',
       `${source.id} has no snapshot, and is not in the Recycle Bin of ${region}: it cannot be restored`,
@@ -40,17 +45,19 @@ export async function restoreVolume(
   return { id: made.VolumeId ?? '', from: 'snapshot' };
 }
 
-async function isInRecycleBin(ec2: EC2Client, id: string, signal: AbortSignal): Promise<boolean> {
+async function lookIntoRecycleBin(
+  ec2: EC2Client,
+  id: string,
+  signal: AbortSignal,
+): Promise<'there' | 'absent' | CloudError> {
   try {
     const { Volumes } = await ec2.send(new ListVolumesInRecycleBinCommand({ VolumeIds: [id] }), {
       abortSignal: signal,
     });
-    return (Volumes ?? []).some(({ VolumeId }) => VolumeId === id);
+    return listOf(Volumes, LIST_BIN).some(({ VolumeId }) => VolumeId === id) ? 'there' : 'absent';
   } catch (cause) {
-    // No bin, no right to read it, or not in it: the snapshot is asked next.
-    const { code } = toCloudError(cause, 'ListVolumesInRecycleBin');
-    if (code === 'throttled' || code === 'unavailable') throw toCloudError(cause, 'ListVolumesInRecycleBin');
-    return false;
+    const error = toCloudError(cause, LIST_BIN);
+    return error.code === 'gone' ? 'absent' : error;
   }
 }
 

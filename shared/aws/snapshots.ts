@@ -3,7 +3,7 @@ import type { Resource } from '../core/model.ts';
 import type { SnapshotState } from '../core/ports.ts';
 import { called, filter, listOf } from './describe.ts';
 
-const TOKEN_TAG = 'gleaner-snapshot';
+const TOKEN_TAG = 'gleaner-snapshot-token';
 /** Tags that begin so are AWS's own and cannot be set by anybody else. */
 const RESERVED = /^aws:/i;
 
@@ -18,7 +18,8 @@ export async function snapshotVolume(
   const before = await called('DescribeSnapshots', () =>
     ec2.send(new DescribeSnapshotsCommand({ OwnerIds: ['self'], Filters }), { abortSignal: signal }),
   );
-  const known = listOf(before.Snapshots, 'DescribeSnapshots').find(({ State }) => State !== 'error');
+  const usable = listOf(before.Snapshots, 'DescribeSnapshots').filter(({ State }) => State !== 'error');
+  const known = usable.find(({ State }) => State === 'completed') ?? usable[0];
   if (known) return toState(known);
   const own = Object.entries(resource.tags).filter(([key]) => !RESERVED.test(key) && key !== TOKEN_TAG);
   const Tags = [...own.slice(0, 49), [TOKEN_TAG, token] as const].map(([Key, Value]) => ({ Key, Value }));

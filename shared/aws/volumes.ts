@@ -6,7 +6,7 @@ import {
 } from '@aws-sdk/client-ec2';
 import type { Hold, Resource, UseState } from '../core/model.ts';
 import type { ListFilter, ResourceType, VmIdentity } from '../core/ports.ts';
-import { called, chunks, distinct, FILTER_VALUES, filter, listOf, PAGE_SIZE, tagsOf } from './describe.ts';
+import { chunks, distinct, FILTER_VALUES, filter, listOf, PAGE_SIZE, pagesOf, tagsOf } from './describe.ts';
 import { toCloudError } from './errors.ts';
 import { isInstanceName, keyOf, VOLUME_TYPE } from './ids.ts';
 import { volumeMonthlyCostUsd } from './prices.ts';
@@ -61,10 +61,8 @@ export function ebsVolumes(context: RegionContext): ResourceType {
 
 async function* describeVolumes({ ec2, region }: RegionContext, input: DescribeVolumesRequest, signal: AbortSignal) {
   const pages = paginateDescribeVolumes({ client: ec2, pageSize: PAGE_SIZE }, input, { abortSignal: signal });
-  for (;;) {
-    const page = await called(OPERATION, () => pages.next());
-    if (page.done) return;
-    yield listOf(page.value.Volumes, OPERATION).map((volume) => toResource(region, volume));
+  for await (const page of pagesOf(OPERATION, pages)) {
+    yield listOf(page.Volumes, OPERATION).map((volume) => toResource(region, volume));
   }
 }
 
@@ -83,7 +81,8 @@ function toResource(region: string, volume: Volume): Resource {
   const tags = tagsOf(volume.Tags);
   const id = volume.VolumeId ?? '';
   const attachments = volume.Attachments ?? [];
-  const state = STATES[volume.State ?? ''] ?? 'attached';
+  // EC2 always lists the attachments, if only as an empty list: where the list is missing, nothing says that it is free.
+  const state = volume.Attachments ? (STATES[volume.State ?? ''] ?? 'attached') : 'attached';
   return {
     key: keyOf(region, id),
     id,

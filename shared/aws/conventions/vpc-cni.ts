@@ -6,17 +6,19 @@ import { INSTANCE_ID_TAG } from '../tags.ts';
 
 /**
  * Amazon VPC CNI: tag `node.k8s.amazonaws.com/instance_id` and description `aws-K8S-<instance id>`. Where they disagree
- * both are named, and both must be gone. Source: amazon-vpc-cni-k8s, pkg/awsutils/awsutils.go.
+ * both are named, and both must be gone; one of them that is no instance id cannot be looked up, and keeps.
+ * Source: amazon-vpc-cni-k8s, pkg/awsutils/awsutils.go.
  */
 export const vpcCni: Convention = {
   name: 'vpc-cni',
   attribute(resource) {
     if (resource.kind !== 'nic') return [];
     const tagged = tag(resource, INSTANCE_ID_TAG);
-    const described = /^aws-K8S-(i-[0-9a-f]+)$/i.exec(resource.description ?? '')?.[1];
+    const described = /^aws-K8S-(.+)$/i.exec(resource.description ?? '')?.[1];
+    if (!isInstanceId(tagged) && !isInstanceId(described)) return [];
     const found: Attribution[] = [];
-    if (isInstanceId(tagged)) found.push(named(resource, tagged, `tag ${INSTANCE_ID_TAG}=${tagged}`));
-    if (isInstanceId(described)) found.push(named(resource, described, `description ${resource.description}`));
+    if (tagged !== undefined) found.push(named(resource, tagged, `tag ${INSTANCE_ID_TAG}=${tagged}`));
+    if (described !== undefined) found.push(named(resource, described, `description ${resource.description}`));
     return found;
   },
 };
