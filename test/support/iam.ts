@@ -133,7 +133,7 @@ const PSEUDO: Readonly<Record<string, string>> = {
 };
 
 /** CloudFormation's intrinsics as text; a resource's attribute becomes `<logical id>.<attribute>`. */
-export function render(value: Intrinsic): string {
+function render(value: Intrinsic): string {
   if (typeof value === 'string') return value;
   const [[name, argument] = [], ...others] = Object.entries(value as object) as [string, unknown][];
   if (others.length === 0) {

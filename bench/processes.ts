@@ -1,0 +1,48 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '..');
+
+export interface Simulator {
+  readonly url: string;
+  readonly process: ChildProcess;
+}
+
+/** The EC2 simulator in a process of its own, so that its work is not measured as ours. */
+export async function startSimulator(...args: string[]): Promise<Simulator> {
+  const child = spawn(process.execPath, [join(ROOT, 'simulator/aws/main.ts'), ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  const { url } = JSON.parse(line.toString()) as { url: string };
+  return { url, process: child };
+}
+
+export interface Measured {
+  readonly wallS: number;
+  readonly peakMiB: number;
+  readonly result: { readonly counts: Record<string, number>; readonly calls: Record<string, number> };
+}
+
+/** One sweep in a process of its own; its peak memory is what the operating system counted. */
+export async function measureSweep(url: string, ...args: string[]): Promise<Measured> {
+  const env = {
+    ...process.env,
+    AWS_ENDPOINT_URL: url,
+    AWS_ACCESS_KEY_ID: 'test',
+    AWS_SECRET_ACCESS_KEY: 'test',
+    AWS_REGION: 'us-east-1',
+  };
+  const child = spawn(process.execPath, [join(ROOT, 'bench/one-sweep.ts'), ...args], { stdio: ['ignore', 'pipe', 'inherit'], env });
+  let output = '';
+  child.stdout.on('data', (data) => {
+    output += String(data);
+  });
+  const [code] = (await once(child, 'exit')) as [number];
+  if (code !== 0) throw new Error(`the sweep ended with ${code}`);
+  return JSON.parse(output) as Measured;
+}
+
+export async function stop(simulator: Simulator): Promise<void> {
+  simulator.process.kill();
+  await once(simulator.process, 'exit');
+}
