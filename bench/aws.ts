@@ -28,7 +28,7 @@ async function wall(): Promise<void> {
 }
 
 async function rate(): Promise<void> {
-  const count = 600;
+  const count = 1000;
   const simulator = await startSimulator('--orphan-volumes', String(count), '--throttle', '--latency', String(LATENCY_MS));
   const { wallS, result } = await measureSweep(simulator.url, '--kind', 'disk');
   await stop(simulator);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { InputError } from '../../shared/core/errors.ts';
 import { inputError, type Policy, parsePolicy } from '../../shared/core/policy.ts';
 

@@ -8,6 +8,7 @@ import * as z from 'zod';
 import { parseDuration } from '../../shared/core/duration.ts';
 import { InputError } from '../../shared/core/errors.ts';
 import { inputError, type Policy, type PolicyInput, parsePolicy } from '../../shared/core/policy.ts';
+import { parsePolicyText } from '../../shared/core/policy-text.ts';
 
 const MINUTE_MS = 60_000;
 /** SQS cannot delay a message longer. */
@@ -153,7 +154,7 @@ function readPolicyInput(given: string | object | undefined): object {
   } catch (error) {
     throw new InputError('props.policy', error instanceof Error ? error.message : String(error), { cause: error });
   }
-  parsePolicy(text);
+  parsePolicyText(text);
   return (parseYaml(text) as object | null) ?? {};
 }
 

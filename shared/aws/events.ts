@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { VmEvent } from '../core/model.ts';
 import { inputError } from '../core/policy.ts';
 import { isInstanceId } from './ids.ts';

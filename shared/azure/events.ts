@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { InputError } from '../core/errors.ts';
 import type { VmEvent } from '../core/model.ts';
 import { parseArmIdOf, VM_TYPE } from './arm-id.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { CloudError } from './errors.ts';
 import type { RunMetrics } from './metrics.ts';
 import type { Mode, Outcome, Resource, Verdict } from './model.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { InputError } from './errors.ts';
 import type { Mode } from './model.ts';
 import { inputError } from './policy.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { inputError } from './policy.ts';
 import { REAP_BATCH, type Work } from './ports.ts';
 
