@@ -14,7 +14,7 @@ const CHARACTERS_A_POLICY = 5600;
 /** A role takes ten managed policies by default. */
 const POLICIES_A_ROLE = 10;
 /** The source that our notices carry. */
-export const EVENT_SOURCE = 'gleaner';
+const EVENT_SOURCE = 'gleaner';
 
 /** What the roles are given access to. */
 export interface Surroundings {

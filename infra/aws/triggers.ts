@@ -1,5 +1,5 @@
 import { Duration, Stack } from 'aws-cdk-lib';
-import { Rule } from 'aws-cdk-lib/aws-events';
+import { type EventPattern, Rule } from 'aws-cdk-lib/aws-events';
 import { SqsQueue } from 'aws-cdk-lib/aws-events-targets';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
@@ -8,16 +8,21 @@ import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { Construct } from 'constructs';
 import type { Queues } from './queues.ts';
 
+/** EC2's notices of state changes to one of these states. */
+export function stateChanges(states: string[]): EventPattern {
+  return {
+    source: ['aws.ec2'],
+    detailType: ['EC2 Instance State-change Notification'],
+    detail: { state: states },
+  };
+}
+
 /** EC2's state changes: what starts or shuts down is written down at once, what is terminated is looked into later. */
 export function createRules(scope: Construct, queues: Queues): void {
   const rule = (id: string, states: string[], queue: Queue, description: string) =>
     new Rule(scope, id, {
       description,
-      eventPattern: {
-        source: ['aws.ec2'],
-        detailType: ['EC2 Instance State-change Notification'],
-        detail: { state: states },
-      },
+      eventPattern: stateChanges(states),
       targets: [
         new SqsQueue(queue, {
           deadLetterQueue: queues.deadLetters,
