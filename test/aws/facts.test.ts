@@ -106,7 +106,8 @@ describe('an ENI', () => {
   const HELD: [string, Partial<NetworkInterface>, Record<string, string>?, string?][] = [
     ['requester-managed', { RequesterManaged: true, RequesterId: 'amazon-elasticache' }],
     ['service-managed', { Operator: { Managed: true, Principal: 'eks.amazonaws.com' } }],
-    ['interface-type', { InterfaceType: 'nat_gateway' }],
+    // As EC2 says it; the SDK's type has it otherwise.
+    ['interface-type', { InterfaceType: 'nat_gateway' as 'natGateway' }],
     ['interface-type', { InterfaceType: 'lambda' }],
     ['interface-type', { InterfaceType: 'network_load_balancer' }],
     ['interface-type', { InterfaceType: 'efa' }],
