@@ -102,6 +102,14 @@ function fieldsOf(error: unknown): Fields {
   );
   const native = typeof code === 'string' && NETWORK.test(code) ? code : (named as string | undefined);
   const seconds = Number($response?.headers?.['retry-after']);
+  // The SDK's own parser could not read it: its message is about brackets, and its class is SyntaxError.
+  if (/Deserialization error/.test(error.message)) {
+    return {
+      nativeCode: 'UnreadableAnswer',
+      message: 'the answer could not be read',
+      status: $metadata?.httpStatusCode,
+    };
+  }
   return {
     nativeCode: native ?? ($retryable?.throttling ? 'Throttling' : error.name),
     message: error.message,

@@ -2,6 +2,7 @@ import type { EC2Client } from '@aws-sdk/client-ec2';
 import { asCloudError } from '../core/errors.ts';
 import type { Resource } from '../core/model.ts';
 import type { ListFilter, ReadResult, ResourceId } from '../core/ports.ts';
+import { belongsToCluster } from '../core/protections.ts';
 import { chunks, FILTER_VALUES } from './describe.ts';
 import { isCandidate } from './tags.ts';
 
@@ -13,16 +14,20 @@ export interface RegionContext {
   readonly members?: () => Promise<ReadonlySet<string>>;
 }
 
-/** What the server's filter (free, tagged) leaves to the client: tags of ours, members of the group. */
+/** What the server's filter (free, tagged) leaves to the client: tags of ours, the cluster's, members of the group. */
 export async function candidatesOf(
   context: RegionContext,
   resources: readonly Resource[],
   filter: ListFilter,
 ): Promise<Resource[]> {
   const members = await context.members?.();
+  const { cluster, ownerTags } = filter;
   return resources.filter(
     (resource) =>
-      resource.state === 'free' && isCandidate(resource, filter.ownerTags) && (!members || members.has(resource.id)),
+      resource.state === 'free' &&
+      isCandidate(resource, ownerTags) &&
+      (cluster === undefined || belongsToCluster(resource, [cluster])) &&
+      (!members || members.has(resource.id)),
   );
 }
 

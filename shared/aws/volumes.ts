@@ -25,7 +25,8 @@ export function ebsVolumes(context: RegionContext): ResourceType {
     kind: 'disk',
 
     async *list(wanted: ListFilter, signal: AbortSignal) {
-      // Free and tagged, filtered by EC2; a list of our tag keys is filtered here, since it would have to be told in wildcards.
+      // Free and tagged, filtered by EC2. Which tags, is looked at here: the policy's cluster may be a key or a value, which no
+      // one filter says, and moto takes several values of `tag-key` to mean all of them.
       const Filters = [filter('status', ['available']), filter('tag-key', ['*'])];
       for await (const page of describe({ Filters }, signal)) yield candidatesOf(context, page, wanted);
     },

@@ -169,6 +169,25 @@ describe('requests', () => {
   });
 });
 
+it('a listing of one cluster has what is tagged with it, as a key or as a value', async () => {
+  const tagged = (id: string, key: string, value: string) =>
+    `<item><networkInterfaceId>${id}</networkInterfaceId><status>available</status><tagSet><item><key>karpenter.sh/nodepool</key><value>p</value></item><item><key>${key}</key><value>${value}</value></item></tagSet></item>`;
+  const all = [
+    tagged('eni-1', 'kubernetes.io/cluster/one', 'owned'),
+    tagged('eni-2', 'eks:eks-cluster-name', 'one'),
+    tagged('eni-3', 'kubernetes.io/cluster/two', 'owned'),
+    tagged('eni-4', 'kubernetes.io/cluster/one-more', 'owned'),
+  ];
+  await using server = await scripted(({ action }) =>
+    said(action, `<networkInterfaceSet>${all.join('')}</networkInterfaceSet>`),
+  );
+  const scope = await scopeOn(server.url);
+  const listed = async (cluster?: string) =>
+    (await Array.fromAsync(typeOf(scope, 'nic').list({ ...filter, cluster }, signal()))).flat().map(({ id }) => id);
+  expect(await listed('one')).toEqual(['eni-1', 'eni-2']);
+  expect(await listed()).toHaveLength(4);
+});
+
 describe('resource groups', () => {
   const group = { resourceGroup: 'leftovers' };
   const arn = (id: string) => ({ ResourceArn: `arn:aws:ec2:${REGION}:123456789012:volume/${id}` });
