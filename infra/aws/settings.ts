@@ -50,7 +50,7 @@ const settingsSchema = z.strictObject({
 });
 
 /** Names of the settings that `cdk -c name=value` takes. */
-const SETTING_NAMES = Object.keys(settingsSchema.shape);
+export const SETTING_NAMES = Object.keys(settingsSchema.shape);
 
 /** Properties of {@link Gleaner}; all optional. */
 export interface GleanerProps {

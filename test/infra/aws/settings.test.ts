@@ -102,7 +102,7 @@ describe('context', () => {
   });
 });
 
-describe('cdk synth', () => {
+describe('cdk synth', { timeout: 90_000 }, () => {
   const synth = (...context: string[]) => {
     const out = newFolder();
     const flags = ['--quiet', '--no-notices', '--output', out, ...context.flatMap((one) => ['--context', one])];
