@@ -6,7 +6,8 @@ import { Gleaner } from './gleaner.ts';
 import { propsFromContext } from './settings.ts';
 
 function synthesise(): void {
-  const app = new App();
+  // Else CDK synthesises at exit, and half a tree after a wrong setting.
+  const app = new App({ autoSynth: false });
   Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
   const stack = new Stack(app, 'Gleaner', {
     description: 'Deletes the network interfaces and disks that virtual machines leave behind',
@@ -29,5 +30,5 @@ try {
   if (!(error instanceof InputError)) throw error;
   // The field and what is wrong with it; where in the code it was found helps nobody.
   console.error(error.message);
-  process.exitCode = 2;
+  process.exitCode = 1;
 }

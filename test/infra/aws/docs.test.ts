@@ -8,7 +8,7 @@ import { templateOf } from './support.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/aws.md'), 'utf8');
 const rowsUnder = (heading: string) =>
-  (page.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '').split('\n').filter((line) => line.startsWith('| '));
+  (page.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '').split('\n').filter((line) => /^\| [^-]/.test(line));
 const quoted = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, code]) => code ?? '');
 
 describe('docs/aws.md', () => {
@@ -16,7 +16,7 @@ describe('docs/aws.md', () => {
     const listed = rowsUnder('Settings')
       .slice(1)
       .map((row) => quoted(row)[0]);
-    expect(listed.toSorted()).toEqual(SETTING_NAMES.toSorted());
+    expect(new Set(listed)).toEqual(new Set(SETTING_NAMES));
   });
 
   it('lists every action of every role, and no other', () => {
