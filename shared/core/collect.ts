@@ -7,6 +7,8 @@ import { type CloudScope, type ListFilter, ownerKey, type ResourceType } from '.
 import { hasTime, messageOf, type Run } from './run.ts';
 
 const OUT_OF_TIME = 'OutOfTime';
+/** Sightings that wait for a whole batch of owners to ask about. */
+const MAX_PENDING = 2000;
 
 export interface Collected {
   /** Orphans to delete, at most as many as the budget has left. */
@@ -64,8 +66,9 @@ export class Collector {
       this.#pending.push(sighting);
       for (const ref of sighting.refs) if (!this.#book.answer(ref)) this.#open.set(ownerKey(ref), ref);
     }
-    const whole = Math.floor(this.#open.size / OWNER_BATCH) * OWNER_BATCH;
-    await this.#ask([...this.#open.values()].slice(0, whole));
+    // Whole batches keep the number of calls at its least; but what waits for one must not pile up.
+    const count = this.#pending.length > MAX_PENDING ? this.#open.size : Math.floor(this.#open.size / OWNER_BATCH) * OWNER_BATCH;
+    await this.#ask([...this.#open.values()].slice(0, count));
   }
 
   /** Asks about the rest; after this everything that was listed is judged. */
