@@ -67,7 +67,8 @@ export class Collector {
       for (const ref of sighting.refs) if (!this.#book.answer(ref)) this.#open.set(ownerKey(ref), ref);
     }
     // Whole batches keep the number of calls at its least; but what waits for one must not pile up.
-    const count = this.#pending.length > MAX_PENDING ? this.#open.size : Math.floor(this.#open.size / OWNER_BATCH) * OWNER_BATCH;
+    const count =
+      this.#pending.length > MAX_PENDING ? this.#open.size : Math.floor(this.#open.size / OWNER_BATCH) * OWNER_BATCH;
     await this.#ask([...this.#open.values()].slice(0, count));
   }
 

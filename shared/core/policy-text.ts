@@ -16,7 +16,8 @@ function parseText(source: string): unknown {
   try {
     return parseYaml(source, { uniqueKeys: true });
   } catch (error) {
-    if (error instanceof YAMLParseError) throw new InputError('policy', error.message.split('\n')[0] ?? 'is no YAML', { cause: error });
+    if (error instanceof YAMLParseError)
+      throw new InputError('policy', error.message.split('\n')[0] ?? 'is no YAML', { cause: error });
     throw error;
   }
 }

@@ -84,18 +84,14 @@ function globMatches(glob: string, name: string): boolean {
   return new RegExp(`^${pattern}$`, 'is').test(name);
 }
 
-const CLUSTER_NAME_KEYS = /(^|[-/._:])(cluster(-name)?)$|cluster[-/._:](name|id)$|kubernetescluster$/i;
-
-/** Whether a tag names one of `clusters`: as a key that ends in it (`kubernetes.io/cluster/<c>`), or as the value of a cluster-name key. */
+/** Whether a tag names one of `clusters`: as a key that ends in it (`kubernetes.io/cluster/<c>`), or as the value of a key that speaks of a cluster. */
 export function belongsToCluster(resource: Pick<Resource, 'tags'>, clusters: readonly string[]): boolean {
   return Object.entries(resource.tags).some(([key, value]) =>
     clusters.some((cluster) => {
       const name = cluster.toLowerCase();
       const lower = key.toLowerCase();
       const asKey = /cluster[-/._:]$/.test(lower.slice(0, -name.length)) && lower.endsWith(name);
-      return (
-        asKey || (value.toLowerCase() === name && (CLUSTER_NAME_KEYS.test(key) || /cluster[-/._]name$/i.test(key)))
-      );
+      return asKey || (value.toLowerCase() === name && lower.includes('cluster'));
     }),
   );
 }

@@ -7,8 +7,8 @@ import { type CloudScope, type Json, REAP_BATCH, type ResourceId, type ResourceT
 import { toReportItem } from './report.ts';
 import { hasTime, messageOf, type Run, tell } from './run.ts';
 
-/** A delete and its records; a run that has less time left does not begin one. */
-const DELETE_MS = 30_000;
+/** A delete with its retries over dead connections, and its records; a run that has less time left does not begin one. */
+const DELETE_MS = 90_000;
 const SNAPSHOT_RETRY_MS = 60_000;
 
 export interface ReapOptions {
@@ -88,7 +88,7 @@ async function deleteOne(run: Run, scope: CloudScope, type: ResourceType, orphan
       run.report.stop('time');
       return defer(run, orphan, 0, true, 'no time left');
     }
-    const snapshot = await snapshotFirst(run, type, resource);
+    const snapshot = await snapshotFirst(run, scope, type, orphan);
     if (snapshot.pending)
       return defer(run, orphan, SNAPSHOT_RETRY_MS, true, `snapshot ${snapshot.id} is not completed`);
     const record = tombstoneOf(run, scope, orphan, snapshot.id);
@@ -125,7 +125,7 @@ async function recordDeleted(
     const at = run.clock.now();
     const tombstone = { ...record, at: at.toISOString() };
     const first = await run.ledger.completed(scope.id, resource.key, tombstone, intendedAt, run.policy.retention);
-    if (orphan.mark) await run.ledger.unmark(scope.id, resource.key);
+    if (orphan.mark || run.policy.snapshot !== 'never') await run.ledger.unmark(scope.id, resource.key);
     if (orphan.claim) await run.ledger.unclaim(scope.id, resource.key);
     run.report.item(resource, verdict, first ? 'deleted' : 'none', first ? [] : ['recorded by another run']);
     if (first) await tell(run, { type: 'resource-deleted', detail: tombstone });
@@ -157,17 +157,26 @@ function defer(run: Run, { resource, verdict }: Judged, afterMs: number, patient
   return { deleted: false, later: { item: idOf(resource), afterMs, patient, reason } };
 }
 
+/**
+ * The snapshot that protects this very deletion: its token names the sighting that led here, so that one of an earlier
+ * life of the disk, before it was used again, is never taken for it.
+ */
 async function snapshotFirst(
   run: Run,
+  scope: CloudScope,
   type: ResourceType,
-  resource: Resource,
+  orphan: Judged,
 ): Promise<{ id?: string; pending: boolean }> {
+  const { resource, verdict, mark } = orphan;
   if (run.policy.snapshot !== 'before-delete' || resource.kind !== 'disk') return { pending: false };
   if (!type.snapshot) {
     const message = `policy asks for snapshots, which ${type.name} does not have`;
     throw new CloudError({ code: 'invalid', nativeCode: 'SnapshotUnsupported', operation: 'snapshot', message });
   }
-  const { id, state } = await type.snapshot(resource, `gleaner-${resource.id}`, run.signal);
+  const firstSeen = mark?.firstSeen ?? verdict.orphanSince ?? run.clock.now();
+  // The next look must find the snapshot that this one starts.
+  if (!mark) await run.ledger.mark(scope.id, resource, firstSeen, run.clock.now());
+  const { id, state } = await type.snapshot(resource, `${resource.id}-${firstSeen.getTime()}`, run.signal);
   if (state === 'failed') {
     const message = `snapshot ${id} failed: the disk stays`;
     throw new CloudError({ code: 'unknown', nativeCode: 'SnapshotFailed', operation: 'snapshot', message });

@@ -68,7 +68,7 @@ async function identify(
 ): Promise<KnownIdentity> {
   const record = known ?? (await recordOf(run, scope, id));
   return {
-    id,
+    id: vm?.id ?? id,
     place: vm?.place ?? record?.place ?? place,
     name: vm?.name ?? record?.name,
     tags: vm?.tags ?? record?.tags,

@@ -43,13 +43,18 @@ export class SqliteLedger implements LedgerStore {
    * Opens or makes the file, readable by its user alone, and removes what has expired.
    * @throws InputError when this Node has no SQLite, or the file is none of ours
    */
-  static async open(file: string, clock: Pick<Clock, 'now'> = { now: () => new Date() }): Promise<SqliteLedger> {
+  static async open(
+    file: string,
+    clock: Pick<Clock, 'now'> = { now: () => new Date() },
+    { readOnly = false }: { readOnly?: boolean } = {},
+  ): Promise<SqliteLedger> {
     const sqlite = await import('node:sqlite').catch((cause: unknown) => {
       throw new InputError('ledger', 'SQLite needs Node 22.13 or newer; use --ledger memory, or a newer Node', {
         cause,
       });
     });
     try {
+      if (readOnly) return new SqliteLedger(new sqlite.DatabaseSync(file, { readOnly: true, timeout: 10_000 }), clock);
       if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
       const db = new sqlite.DatabaseSync(file, { timeout: 10_000 });
       db.exec('PRAGMA journal_mode = WAL');

@@ -26,13 +26,18 @@ describe('calls of a sweep on AWS', () => {
 
   const orphans = (volumes: number, enis: number) => {
     const region = simulator.region();
-    for (let index = 0; index < volumes; index += 1) region.createVolume({ tags: { 'gleaner-owner': `i-${hex(index)}`, ...MCM } });
-    for (let index = 0; index < enis; index += 1) region.createEni({ tags: { 'node.k8s.amazonaws.com/instance_id': `i-${hex(index)}` } });
+    for (let index = 0; index < volumes; index += 1)
+      region.createVolume({ tags: { 'gleaner-owner': `i-${hex(index)}`, ...MCM } });
+    for (let index = 0; index < enis; index += 1)
+      region.createEni({ tags: { 'node.k8s.amazonaws.com/instance_id': `i-${hex(index)}` } });
   };
   const run = async () => {
     const policy = { grace: '0', minAge: '0', budget: { perRun: 5000, perHour: 5000 } };
     // The engine's clock is the simulator's own, so that what was created is not in its future.
-    const engine = { ...testEngine(aws({ region: 'us-east-1' }) as never, new MemoryLedger(), policy), clock: simulator.world.clock };
+    const engine = {
+      ...testEngine(aws({ region: 'us-east-1' }) as never, new MemoryLedger(), policy),
+      clock: simulator.world.clock,
+    };
     return (await sweep(engine, 'sweep', {}, enforce)).report;
   };
 
@@ -40,7 +45,13 @@ describe('calls of a sweep on AWS', () => {
     orphans(1, 1);
     const { calls, counts } = await run();
     expect(counts.deleted).toBe(2);
-    expect(calls).toEqual({ DescribeVolumes: 2, DescribeNetworkInterfaces: 2, DescribeInstances: 1, DeleteVolume: 1, DeleteNetworkInterface: 1 });
+    expect(calls).toEqual({
+      DescribeVolumes: 2,
+      DescribeNetworkInterfaces: 2,
+      DescribeInstances: 1,
+      DeleteVolume: 1,
+      DeleteNetworkInterface: 1,
+    });
   });
 
   it('of 1,500 volumes and 450 ENIs of 1,500 owners', async () => {

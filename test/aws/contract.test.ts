@@ -18,7 +18,8 @@ function contract(name: string, open: () => Promise<Estate>): void {
     let estate: Estate;
     let scope: CloudScope;
     const typeOf = (kind: 'disk' | 'nic') => scope.types.find((type) => type.kind === kind) as ResourceType;
-    const listed = async (kind: 'disk' | 'nic') => (await Array.fromAsync(typeOf(kind).list(filter, signal))).flat().map(({ id }) => id);
+    const listed = async (kind: 'disk' | 'nic') =>
+      (await Array.fromAsync(typeOf(kind).list(filter, signal))).flat().map(({ id }) => id);
     const find = async (kind: 'disk' | 'nic', vm: object) => {
       const identity = { id: NEVER, place: 'us-east-1', claimed: [], ...vm };
       return (await typeOf(kind).find(identity, signal)).map(({ id }) => id);
@@ -57,7 +58,16 @@ function contract(name: string, open: () => Promise<Estate>): void {
       const reads = await typeOf('disk').get(items, signal);
       expect(reads.get(`aws:us-east-1:${id}`)).toMatchObject({
         status: 'found',
-        resource: { id, kind: 'disk', name: 'm-get', state: 'free', attachedTo: [], holds: [], sizeGiB: 20, tags: MCM('m-get') },
+        resource: {
+          id,
+          kind: 'disk',
+          name: 'm-get',
+          state: 'free',
+          attachedTo: [],
+          holds: [],
+          sizeGiB: 20,
+          tags: MCM('m-get'),
+        },
       });
       expect(reads.get(`aws:us-east-1:${MISSING_VOLUME}`)).toEqual({ status: 'gone' });
       const many = Array.from({ length: 450 }, (_, index) => claim(`vol-${String(index).padStart(17, '0')}`, 'disk'));
@@ -88,7 +98,11 @@ function contract(name: string, open: () => Promise<Estate>): void {
       await estate.terminate(dead);
       const refs: OwnerRef[] = [
         ...[alive, dead, NEVER].map((value) => ({ by: 'id' as const, value, place: 'us-east-1' })),
-        ...['m-alive', 'm-dead', 'm-never', 'm-twice'].map((value) => ({ by: 'name' as const, value, place: 'us-east-1' })),
+        ...['m-alive', 'm-dead', 'm-never', 'm-twice'].map((value) => ({
+          by: 'name' as const,
+          value,
+          place: 'us-east-1',
+        })),
         { by: 'id', value: alive, place: 'eu-west-1' },
       ];
       const answers = await scope.owners.lookup(refs, signal);
@@ -97,7 +111,10 @@ function contract(name: string, open: () => Promise<Estate>): void {
       const found = answers.get(ownerKey(refs[0] as OwnerRef));
       expect(found).toMatchObject({ id: alive, name: 'm-alive', vm: { key: `aws:us-east-1:${alive}` } });
       expect(found?.vm?.attachments.some(({ kind }) => kind === 'disk')).toBe(true);
-      expect(await scope.owners.read({ id: dead, place: 'us-east-1' }, signal)).toMatchObject({ state: 'gone', name: 'm-dead' });
+      expect(await scope.owners.read({ id: dead, place: 'us-east-1' }, signal)).toMatchObject({
+        state: 'gone',
+        name: 'm-dead',
+      });
       expect(await scope.owners.read({ id: NEVER, place: 'us-east-1' }, signal)).toBeUndefined();
       expect(scope.calls.counts().DescribeInstances).toBe(4);
     });
@@ -119,7 +136,9 @@ function contract(name: string, open: () => Promise<Estate>): void {
     it('offers all regions, and refuses one that does not exist', async () => {
       const { scopes } = await aws({ region: 'us-east-1' }).open({ regions: ['all'] }, signal);
       expect(scopes.map(({ id }) => id)).toEqual(expect.arrayContaining(['aws:us-east-1', 'aws:eu-west-1']));
-      await expect(aws({ region: 'us-east-1' }).open({ regions: ['mars-1'] }, signal)).rejects.toThrow(/^region: mars-1/);
+      await expect(aws({ region: 'us-east-1' }).open({ regions: ['mars-1'] }, signal)).rejects.toThrow(
+        /^region: mars-1/,
+      );
     });
   });
 }

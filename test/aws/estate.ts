@@ -27,7 +27,9 @@ export interface Estate {
 
 export async function simulated(): Promise<Estate> {
   // The real clock: the creation times of moto are real ones, and both are held by the same tests.
-  const simulator = await startAwsSimulator({ world: new World({ start: new Date(Date.now() - 1000), ticking: true }) });
+  const simulator = await startAwsSimulator({
+    world: new World({ start: new Date(Date.now() - 1000), ticking: true }),
+  });
   const region = simulator.region();
   return {
     name: 'simulator',
@@ -36,7 +38,7 @@ export async function simulated(): Promise<Estate> {
     eni: async (tags, description) => region.createEni({ tags, description }),
     run: async (tags) => region.run({ tags, volumes: [{ deleteOnTermination: true }] }),
     terminate: async (id) => region.terminate(id),
-    stop: simulator.close,
+    stop: () => simulator.close(),
   };
 }
 
@@ -57,14 +59,23 @@ export async function onMoto(): Promise<Estate> {
       return (await ec2.send(new CreateVolumeCommand(input))).VolumeId ?? '';
     },
     eni: async (tags, Description) => {
-      const input = { SubnetId: Subnets?.[0]?.SubnetId, Description, TagSpecifications: specification('network-interface', tags) };
+      const input = {
+        SubnetId: Subnets?.[0]?.SubnetId,
+        Description,
+        TagSpecifications: specification('network-interface', tags),
+      };
       return (await ec2.send(new CreateNetworkInterfaceCommand(input))).NetworkInterface?.NetworkInterfaceId ?? '';
     },
     run: async (tags) => {
-      const input = { ImageId: Images?.[0]?.ImageId, MinCount: 1, MaxCount: 1, TagSpecifications: specification('instance', tags) };
+      const input = {
+        ImageId: Images?.[0]?.ImageId,
+        MinCount: 1,
+        MaxCount: 1,
+        TagSpecifications: specification('instance', tags),
+      };
       return (await ec2.send(new RunInstancesCommand(input))).Instances?.[0]?.InstanceId ?? '';
     },
     terminate: async (id) => void (await ec2.send(new TerminateInstancesCommand({ InstanceIds: [id] }))),
-    stop: moto.stop,
+    stop: () => moto.stop(),
   };
 }

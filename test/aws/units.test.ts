@@ -81,13 +81,22 @@ describe('conventions on AWS', () => {
 
   it('Gardener: by Name, only with both tags', () => {
     expect(gardenerMcm.attribute(resource({ tags: MCM }))).toMatchObject([
-      { ref: { by: 'name', value: 'shoot--dev--pool-1', place: 'us-east-1', clusterTag: 'kubernetes.io/cluster/shoot--dev' } },
+      {
+        ref: {
+          by: 'name',
+          value: 'shoot--dev--pool-1',
+          place: 'us-east-1',
+          clusterTag: 'kubernetes.io/cluster/shoot--dev',
+        },
+      },
     ]);
     for (const missing of Object.keys(MCM)) {
       const tags = Object.fromEntries(Object.entries(MCM).filter(([key]) => key !== missing));
       expect(gardenerMcm.attribute(resource({ tags }))).toEqual([]);
     }
-    expect(gardenerMcm.attribute(resource({ tags: { ...MCM, 'kubernetes.io/cluster/shoot--dev': 'owned' } }))).toEqual([]);
+    expect(gardenerMcm.attribute(resource({ tags: { ...MCM, 'kubernetes.io/cluster/shoot--dev': 'owned' } }))).toEqual(
+      [],
+    );
     expect(gardenerMcm.attribute(resource({ tags: { ...MCM, Name: 'pool-*' } }))).toEqual([]);
   });
 
@@ -106,13 +115,16 @@ describe('conventions on AWS', () => {
     const cluster = 'sigs.k8s.io/cluster-api-provider-aws/cluster/c1';
     const owned = clusterApi.attribute(resource({ tags: { MachineName: 'default/c1-md-0', [cluster]: 'owned' } }));
     expect(owned).toMatchObject([{ ref: { by: 'name', value: 'c1-md-0', clusterTag: cluster } }]);
-    expect(clusterApi.attribute(resource({ tags: { MachineName: 'default/c1-md-0', [cluster]: 'shared' } }))).toEqual([]);
+    expect(clusterApi.attribute(resource({ tags: { MachineName: 'default/c1-md-0', [cluster]: 'shared' } }))).toEqual(
+      [],
+    );
   });
 
   it('reads owner tags: an id, a name, or nothing that can be looked up', () => {
     expect(parseOwnerTag(ID.toUpperCase(), { place: 'r' })).toEqual({ by: 'id', value: ID, place: 'r' });
     expect(parseOwnerTag('my vm', { place: 'r' })).toEqual({ by: 'name', value: 'my vm', place: 'r' });
-    for (const odd of ['', ' x', 'i-123', 'i-', 'a*', 'a?', 'a\\', 'tab\t']) expect(parseOwnerTag(odd, { place: 'r' })).toBeUndefined();
+    for (const odd of ['', ' x', 'i-123', 'i-', 'a*', 'a?', 'a\\', 'tab\t'])
+      expect(parseOwnerTag(odd, { place: 'r' })).toBeUndefined();
   });
 
   it('knows candidates by exact keys: AWS compares them with their case', () => {
@@ -123,7 +135,10 @@ describe('conventions on AWS', () => {
   });
 
   it('tells native ids', () => {
-    expect(identify('r', 'VOL-0123456789abcdef0')).toMatchObject({ key: 'aws:r:vol-0123456789abcdef0', type: 'ebs-volume' });
+    expect(identify('r', 'VOL-0123456789abcdef0')).toMatchObject({
+      key: 'aws:r:vol-0123456789abcdef0',
+      type: 'ebs-volume',
+    });
     expect(identify('r', 'eni-01234567')).toMatchObject({ type: 'ec2-network-interface' });
     expect(identify('r', 'i-0123456789abcdef0')).toBeUndefined();
   });

@@ -188,6 +188,21 @@ describe('sweep', () => {
     expect((await history(new Ledger(engine.store), 1))[0]).toMatchObject({ snapshotId: 'snap-of-d1' });
   });
 
+  it('never takes the snapshot of an earlier life for that of this one', async () => {
+    const cloud = new FakeCloud();
+    cloud.disk('d1');
+    const engine = testEngine(cloud, new MemoryLedger(), { ...AT_ONCE, snapshot: 'before-delete' });
+    await sweep(engine, 'sweep', {}, enforce);
+    await sweep(engine, 'sweep', {}, enforce);
+    expect(new Set(cloud.snapshotTokens).size).toBe(1);
+    cloud.change('d1', { state: 'attached' });
+    engine.clock.advance(MINUTE);
+    await sweep(engine, 'sweep', {}, enforce);
+    cloud.change('d1', { state: 'free' });
+    await sweep(engine, 'sweep', {}, enforce);
+    expect(new Set(cloud.snapshotTokens).size).toBe(2);
+  });
+
   it('spends one budget an hour over all runs, and goes on in the next hour', async () => {
     const cloud = new FakeCloud();
     for (let i = 0; i < 7; i += 1) cloud.disk(`d${i}`);

@@ -85,6 +85,8 @@ describe('judge', () => {
     ['keep: out-of-scope', { clusters: ['other'] }],
     ['reap: orphan', { clusters: ['shoot'] }],
     ['keep: out-of-scope', { clusters: ['hoot'] }],
+    ['reap: orphan', { clusters: ['c1'], resource: disk({ tags: { 'cluster.k8s.amazonaws.com/name': 'c1' } }) }],
+    ['keep: out-of-scope', { clusters: ['c1'], resource: disk({ tags: { Name: 'c1' } }) }],
     ['keep: attached', { resource: disk({ state: 'attached' }) }],
     ['keep: attached', { resource: disk({ attachedTo: ['i-9'] }) }],
     ['wait: changing', { resource: disk({ state: 'changing' }) }],

@@ -25,6 +25,7 @@ export class FakeCloud implements Cloud {
   readonly calls: Record<string, number> = {};
   readonly deleted: string[] = [];
   readonly snapshots = new Map<string, SnapshotState>();
+  readonly snapshotTokens: string[] = [];
   pageSize = 2;
   /** Runs before the named call; throws to fail it. */
   before: (call: string, target?: string) => void | Promise<void> = () => {};
@@ -156,7 +157,7 @@ export class FakeCloud implements Cloud {
         this.resources.delete(resource.key);
         this.deleted.push(resource.id);
       },
-      ...(kind === 'disk' && { snapshot: (resource: Resource) => this.#snapshot(resource) }),
+      ...(kind === 'disk' && { snapshot: (resource: Resource, token: string) => this.#snapshot(resource, token) }),
     };
   }
 
@@ -165,7 +166,8 @@ export class FakeCloud implements Cloud {
     return resource ? { status: 'found', resource } : { status: 'gone' };
   }
 
-  async #snapshot(resource: Resource): Promise<SnapshotState> {
+  async #snapshot(resource: Resource, token: string): Promise<SnapshotState> {
+    this.snapshotTokens.push(token);
     await this.#count('snapshot', resource.id);
     const state = this.snapshots.get(resource.id) ?? { id: `snap-of-${resource.id}`, state: 'pending' };
     this.snapshots.set(resource.id, state);

@@ -1,0 +1,34 @@
+import Table from 'cli-table3';
+import { history } from '../../shared/core/explain.ts';
+import { Ledger } from '../../shared/core/ledger.ts';
+import { SystemClock } from '../../shared/local/clock.ts';
+import type { Flags } from '../flags.ts';
+import { paint } from '../output/style.ts';
+import { ledgerOf } from '../wire.ts';
+
+/** `gleaner history`. @returns the exit code */
+export async function historyCommand(flags: Flags): Promise<number> {
+  const store = await ledgerOf(flags, new SystemClock(), false);
+  try {
+    const items = await history(new Ledger(store), flags.limit ?? 100);
+    if (flags.json) {
+      process.stdout.write(`${JSON.stringify({ items })}\n`);
+      return 0;
+    }
+    if (items.length === 0) {
+      process.stdout.write('no deletions recorded\n');
+      return 0;
+    }
+    const table = new Table({
+      head: ['at', 'kind', 'id', 'name', 'run', 'snapshot'].map((one) => paint('bold', one)),
+      style: { head: [], border: [], compact: true },
+    });
+    for (const { at, kind, id, name, runId, snapshotId } of items) {
+      table.push([at, kind, id, name, String(runId).slice(0, 8), snapshotId ?? ''].map(String));
+    }
+    process.stdout.write(`${table.toString()}\n`);
+    return 0;
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,77 @@
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import type { Engine } from '../shared/core/engine.ts';
+import { InputError } from '../shared/core/errors.ts';
+import type { Policy } from '../shared/core/policy.ts';
+import type { Clock, Cloud, LedgerStore, Notifier } from '../shared/core/ports.ts';
+import { SystemClock } from '../shared/local/clock.ts';
+import { createLog } from '../shared/local/log.ts';
+import type { Flags } from './flags.ts';
+
+const DEFAULT_REGION = 'us-east-1';
+/** Nobody is told by the CLI: its report is the telling. */
+const quiet: Notifier = { notify: async () => {} };
+
+/** Puts the pieces together that the flags name. `writes` false never makes a ledger that is not there. */
+export async function engineOf(flags: Flags, policy: Policy, writes: boolean): Promise<Engine> {
+  const clock = new SystemClock();
+  const log = createLog({ level: flags.verbose ? 'debug' : 'error', stream: process.stderr });
+  const cloud = await cloudOf(flags, clock);
+  const store = await ledgerOf(flags, clock, writes);
+  return { cloud, store, policy, clock, log, notifier: quiet };
+}
+
+/** The SDKs of the other clouds are not even loaded. */
+export async function cloudOf(flags: Flags, clock: Clock): Promise<Cloud> {
+  if (flags.cloud === 'aws') {
+    const { aws } = await import('../shared/aws/registry.ts');
+    return aws({ region: homeRegion(flags) });
+  }
+  const { azure } = await import('../shared/azure/registry.ts');
+  const { AZURE_RESOURCE_MANAGER_ENDPOINT: endpoint, AZURE_AUTHORITY_HOST: authorityHost } = process.env;
+  return azure({ clock, ...(endpoint && { endpoint }), ...(authorityHost && { authorityHost }) });
+}
+
+/** Where account-wide questions are asked, and where a DynamoDB ledger lies. */
+function homeRegion({ region }: Flags): string {
+  const first = region?.split(',')[0];
+  const named = first === undefined || first === 'all' ? undefined : first;
+  return process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION ?? named ?? DEFAULT_REGION;
+}
+
+/** @throws InputError naming --ledger */
+export async function ledgerOf(flags: Flags, clock: Clock, writes: boolean): Promise<LedgerStore> {
+  const where = flags.ledger ?? process.env.GLEANER_LEDGER ?? `sqlite:${defaultFile()}`;
+  const [kind, ...rest] = where.split(':');
+  const place = rest.join(':');
+  if (where === 'memory') return memory(clock);
+  if (place === '')
+    throw new InputError(
+      '--ledger',
+      `${JSON.stringify(where)} is none of sqlite:FILE, memory, dynamodb:TABLE, tables:URL`,
+    );
+  switch (kind) {
+    case 'sqlite': {
+      if (!writes && !existsSync(place)) return memory(clock);
+      const { SqliteLedger } = await import('../shared/local/ledger-sqlite.ts');
+      return SqliteLedger.open(place, clock, { readOnly: !writes });
+    }
+    case 'dynamodb': {
+      const { DynamoLedger } = await import('../shared/aws/ledger-dynamodb.ts');
+      return new DynamoLedger({ region: homeRegion(flags), table: place, clock });
+    }
+    default:
+      throw new InputError('--ledger', `${JSON.stringify(where)} is none of sqlite:FILE, memory, dynamodb:TABLE`);
+  }
+}
+
+async function memory(clock: Clock): Promise<LedgerStore> {
+  const { MemoryLedger } = await import('../shared/local/ledger-memory.ts');
+  return new MemoryLedger(clock);
+}
+
+function defaultFile(): string {
+  const state = process.env.XDG_STATE_HOME || join(homedir(), '.local', 'state');
+  return join(state, 'gleaner', 'ledger.db');
+}
