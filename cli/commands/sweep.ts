@@ -47,7 +47,7 @@ async function runAndPrint(engine: Engine, verb: 'plan' | 'sweep', request: Scop
   const { mode, flags, signal } = run;
   const json = flags.json ? new JsonReport() : undefined;
   const kept: Record<string, number> = {};
-  const spinner = ora({ text: `${verb} …`, stream: process.stderr, isEnabled: process.stderr.isTTY }).start();
+  const spinner = ora({ text: `${verb} …`, stream: process.stderr, isSilent: !process.stderr.isTTY }).start();
   let seen = 0;
   const onItem = (item: ReportItem) => {
     seen += 1;
