@@ -47,7 +47,7 @@ async function runAndPrint(engine: Engine, verb: 'plan' | 'sweep', request: Scop
   const { mode, flags, signal } = run;
   const json = flags.json ? new JsonReport() : undefined;
   const kept: Record<string, number> = {};
-  const spinner = ora({ text: `${verb} …`, stream: process.stderr, isSilent: !process.stderr.isTTY }).start();
+  const spinner = ora({ text: `${verb} …`, stream: process.stderr, isSilent: !hasWidth(process.stderr) }).start();
   let seen = 0;
   const onItem = (item: ReportItem) => {
     seen += 1;
@@ -134,4 +134,9 @@ async function confirmed(engine: Engine, request: ScopeRequest, signal: AbortSig
   }
   process.stderr.write('nothing deleted\n');
   return false;
+}
+
+/** A terminal that says it has no columns (some of CI's, and script(1) without one) makes the spinner clear lines for ever. */
+function hasWidth(stream: NodeJS.WriteStream): boolean {
+  return stream.isTTY === true && stream.columns > 0;
 }

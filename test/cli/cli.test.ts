@@ -288,7 +288,7 @@ describe('gleaner', () => {
         seen += String(data);
         if (!answered && seen.includes('Type yes: ')) {
           answered = true;
-          child.stdin.write(`${answer}\n`);
+          child.stdin.end(`${answer}\n`);
         }
       });
       await new Promise((done) => child.once('close', done));
