@@ -21,6 +21,7 @@ export const ACTIONS_OF_SERVICES: readonly string[] = [
   'sqs:ReceiveMessage',
   'sqs:DeleteMessage',
   'sqs:GetQueueAttributes',
+  'sqs:ChangeMessageVisibility',
   'tag:GetResources',
   'cloudformation:DescribeStacks',
   'cloudformation:ListStackResources',
