@@ -23,19 +23,33 @@ async function wall(): Promise<void> {
     expect(result.counts.deleted, N);
     const calls = Object.values(result.calls).reduce((sum, count) => sum + count, 0);
     const serialS = (calls * LATENCY_MS) / 1000;
-    row(`wall, ${N} orphans (${kind})`, `${wallS.toFixed(1)} s`, `goal ${goalS} s; ${(serialS / wallS).toFixed(1)} × faster than its ${calls} calls one by one`);
+    row(
+      `wall, ${N} orphans (${kind})`,
+      `${wallS.toFixed(1)} s`,
+      `goal ${goalS} s; ${(serialS / wallS).toFixed(1)} × faster than its ${calls} calls one by one`,
+    );
   }
 }
 
 async function rate(): Promise<void> {
   const count = 1000;
-  const simulator = await startSimulator('--orphan-volumes', String(count), '--throttle', '--latency', String(LATENCY_MS));
+  const simulator = await startSimulator(
+    '--orphan-volumes',
+    String(count),
+    '--throttle',
+    '--latency',
+    String(LATENCY_MS),
+  );
   const { wallS, result } = await measureSweep(simulator.url, '--kind', 'disk');
   await stop(simulator);
   expect(result.counts.deleted, count);
   const bestS = (count - 100) / 10;
   const throttled = (result.calls.DeleteVolume ?? 0) - count;
-  row('rate under 100 + 10/s', `${((100 * bestS) / wallS).toFixed(1)} %`, `goal ≥ 95 %; ${((100 * throttled) / (count + throttled)).toFixed(2)} % of the deletes throttled, goal < 2 %`);
+  row(
+    'rate under 100 + 10/s',
+    `${((100 * bestS) / wallS).toFixed(1)} %`,
+    `goal ≥ 95 %; ${((100 * throttled) / (count + throttled)).toFixed(2)} % of the deletes throttled, goal < 2 %`,
+  );
 }
 
 async function memory(): Promise<void> {
@@ -57,9 +71,15 @@ function bundles(): void {
   for (const name of AWS_FUNCTIONS) {
     const file = join(ROOT, 'dist/aws', name, 'index.mjs');
     const script = `const t = performance.now(); await import(${JSON.stringify(file)}); console.log(performance.now() - t);`;
-    const times = Array.from({ length: 5 }, () => Number(spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }).stdout));
+    const times = Array.from({ length: 5 }, () =>
+      Number(spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }).stdout),
+    );
     const median = times.sort((a, b) => a - b)[2] ?? Number.NaN;
-    row(`bundle ${name}`, `${(statSync(file).size / 1e6).toFixed(2)} MB`, `goal ≤ 1.3 MB; loads in ${(median / 1000).toFixed(2)} s, goal ≤ 0.2 s`);
+    row(
+      `bundle ${name}`,
+      `${(statSync(file).size / 1e6).toFixed(2)} MB`,
+      `goal ≤ 1.3 MB; loads in ${(median / 1000).toFixed(2)} s, goal ≤ 0.2 s`,
+    );
   }
 }
 

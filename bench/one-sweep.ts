@@ -23,7 +23,12 @@ const engine = {
   notifier: { notify: async () => {} },
 };
 const started = performance.now();
-const { report } = await sweep(engine, 'sweep', {}, { mode: 'enforce', signal: new AbortController().signal, maxItems: 0 });
+const { report } = await sweep(
+  engine,
+  'sweep',
+  {},
+  { mode: 'enforce', signal: new AbortController().signal, maxItems: 0 },
+);
 const wallS = (performance.now() - started) / 1000;
 const peakMiB = process.resourceUsage().maxRSS / 1024;
 process.stdout.write(JSON.stringify({ wallS, peakMiB, result: { counts: report.counts, calls: report.calls } }));

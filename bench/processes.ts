@@ -11,7 +11,9 @@ export interface Simulator {
 
 /** The EC2 simulator in a process of its own, so that its work is not measured as ours. */
 export async function startSimulator(...args: string[]): Promise<Simulator> {
-  const child = spawn(process.execPath, [join(ROOT, 'simulator/aws/main.ts'), ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [join(ROOT, 'simulator/aws/main.ts'), ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   const { url } = JSON.parse(line.toString()) as { url: string };
   return { url, process: child };
@@ -32,7 +34,10 @@ export async function measureSweep(url: string, ...args: string[]): Promise<Meas
     AWS_SECRET_ACCESS_KEY: 'test',
     AWS_REGION: 'us-east-1',
   };
-  const child = spawn(process.execPath, [join(ROOT, 'bench/one-sweep.ts'), ...args], { stdio: ['ignore', 'pipe', 'inherit'], env });
+  const child = spawn(process.execPath, [join(ROOT, 'bench/one-sweep.ts'), ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env,
+  });
   let output = '';
   child.stdout.on('data', (data) => {
     output += String(data);

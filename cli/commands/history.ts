@@ -24,7 +24,7 @@ export async function historyCommand(flags: Flags): Promise<number> {
       style: { head: [], border: [], compact: true },
     });
     for (const { at, kind, id, name, runId, snapshotId } of items) {
-      table.push([at, kind, id, name, String(runId).slice(0, 8), snapshotId ?? ''].map(String));
+      table.push([at ?? '', kind, id, name, runId.slice(0, 8), snapshotId ?? '']);
     }
     process.stdout.write(`${table.toString()}\n`);
     return 0;

@@ -1,8 +1,8 @@
 import type { Context } from 'aws-lambda';
 import { sweep } from '../../shared/core/engine.ts';
 import { explain, history } from '../../shared/core/explain.ts';
-import { Ledger } from '../../shared/core/ledger.ts';
-import type { Json, ScopeRequest } from '../../shared/core/ports.ts';
+import { Ledger, type Tombstone } from '../../shared/core/ledger.ts';
+import type { ScopeRequest } from '../../shared/core/ports.ts';
 import type { Report, ReportItem } from '../../shared/core/report.ts';
 import { parseCall } from '../../shared/core/request.ts';
 import { putBackLater } from '../../shared/core/worker.ts';
@@ -16,7 +16,7 @@ import { callOf, type Wired, wire } from './wire.ts';
 export async function handler(
   body: unknown,
   context: Context,
-): Promise<Report | { item: ReportItem } | { items: { readonly [key: string]: Json }[] }> {
+): Promise<Report | { item: ReportItem } | { items: Tombstone[] }> {
   const wired = wire();
   const { engine, environment } = wired;
   const call = parseCall(body, environment.mode);

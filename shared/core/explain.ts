@@ -1,9 +1,9 @@
 import { type Call, type Engine, startRun } from './engine.ts';
 import { asCloudError, InputError } from './errors.ts';
-import type { Ledger } from './ledger.ts';
+import type { Ledger, Tombstone } from './ledger.ts';
 import { askOwners, judgeSighting, sight } from './look.ts';
 import { OwnerBook } from './owner-book.ts';
-import type { CloudScope, Json, RestoreResult, ScopeRequest } from './ports.ts';
+import type { CloudScope, RestoreResult, ScopeRequest } from './ports.ts';
 import { type ReportItem, toReportItem } from './report.ts';
 
 /**
@@ -37,10 +37,8 @@ export async function explain(engine: Engine, id: string, request: ScopeRequest,
 }
 
 /** Deletions, newest first. */
-export async function history(ledger: Ledger, limit: number): Promise<{ readonly [key: string]: Json }[]> {
-  const items: { readonly [key: string]: Json }[] = [];
-  for await (const tombstone of ledger.tombstones(limit)) items.push(tombstone);
-  return items;
+export async function history(ledger: Ledger, limit: number): Promise<Tombstone[]> {
+  return Array.fromAsync(ledger.tombstones(limit));
 }
 
 /**
@@ -54,7 +52,7 @@ export async function restore(
   signal: AbortSignal,
 ): Promise<RestoreResult> {
   for await (const tombstone of ledger.tombstones()) {
-    if (String(tombstone.id).toLowerCase() !== id.toLowerCase()) continue;
+    if (tombstone.id.toLowerCase() !== id.toLowerCase()) continue;
     if (tombstone.kind !== 'disk')
       throw new InputError('id', `${id} was a ${tombstone.kind}: only disks can be restored`);
     const scope = scopes.find((one) => one.id === tombstone.scopeId);
@@ -64,10 +62,10 @@ export async function restore(
     return type.restore(
       {
         id,
-        name: String(tombstone.name),
-        tags: tombstone.tags as Record<string, string>,
-        ...(typeof tombstone.snapshotId === 'string' && { snapshotId: tombstone.snapshotId }),
-        ...(tombstone.restore !== null && { restore: tombstone.restore as Record<string, string | number | boolean> }),
+        name: tombstone.name,
+        tags: tombstone.tags,
+        ...(tombstone.snapshotId !== null && { snapshotId: tombstone.snapshotId }),
+        ...(tombstone.restore !== null && { restore: tombstone.restore }),
       },
       signal,
     );

@@ -29,7 +29,7 @@ async function finishBatch(run: Run, scope: CloudScope, intents: readonly Intent
     if (ofType.length === 0) continue;
     const ids: ResourceId[] = ofType.map(({ resourceKey, item }) => ({
       key: resourceKey,
-      id: String(item.id),
+      id: item.id,
       type: type.name,
     }));
     let reads: Map<string, ReadResult>;
@@ -54,10 +54,8 @@ export async function completeIntent(run: Run, scope: CloudScope, intent: Intent
   await run.ledger.unmark(scope.id, intent.resourceKey);
   await run.ledger.unclaim(scope.id, intent.resourceKey);
   if (!first) return;
-  const item = reportItemSchema.safeParse(intent.item);
-  if (item.success) {
-    run.report.add({ ...item.data, evidence: [...item.data.evidence, 'record of an ended run completed'] });
-  }
+  const item = reportItemSchema.parse(intent.item);
+  run.report.add({ ...item, evidence: [...item.evidence, 'record of an ended run completed'] });
   await tell(run, { type: 'resource-deleted', detail: tombstone });
 }
 

@@ -1,5 +1,6 @@
 import type { Claim, Mark, OwnerRef, Resource, Vm } from './model.ts';
 import { type Json, LedgerConflict, type LedgerEntry, type LedgerKey, type LedgerStore } from './ports.ts';
+import type { ReportItem } from './report.ts';
 
 const DAY_MS = 86_400_000;
 /** Claims and sightings are renewed while their VM is seen; a cluster may be off for weeks before anybody cleans up. */
@@ -24,10 +25,27 @@ export interface OwnerRecord {
   readonly attachments: Vm['attachments'];
 }
 
+/** The record of a deletion: the item as reported, and what restoring it needs. Written as it stands. */
+export interface Tombstone extends ReportItem {
+  readonly runId: string;
+  readonly scopeId: string;
+  readonly type: string;
+  readonly key: string;
+  readonly place: string;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly sizeGiB: number | null;
+  readonly restore: Readonly<Record<string, string | number | boolean>> | null;
+  readonly snapshotId: string | null;
+  /** ISO 8601; absent as long as the deletion is only intended. */
+  readonly at?: string;
+  /** The run that completed the record, where it was not the one that deleted. */
+  readonly completedBy?: string;
+}
+
 /** A deletion that was begun and of which nobody has yet said how it ended. */
 export interface Intent {
   readonly resourceKey: string;
-  readonly item: Fields;
+  readonly item: Tombstone;
   readonly runId: string;
   readonly at: Date;
 }
@@ -142,9 +160,9 @@ export class Ledger {
    * Writes the intent to delete before the call, or adopts the one that an ended run left. It is a record, no lock: two
    * runs that delete the same orphan agree on its time, so that {@link completed} lets only one of them record it.
    */
-  async intend(scopeId: string, resourceKey: string, item: Fields, runId: string, now: Date): Promise<Date> {
+  async intend(scopeId: string, resourceKey: string, item: Tombstone, runId: string, now: Date): Promise<Date> {
     const key = { partition: `intent|${scopeId}`, sort: resourceKey };
-    const value = { item, runId, at: now.toISOString() };
+    const value = { item: toJson(item), runId, at: now.toISOString() };
     const expiresAt = after(now, INTENT_TTL_MS);
     if (await this.#putIfUnchanged(key, value, expiresAt, undefined)) return now;
     for (;;) {
@@ -171,14 +189,14 @@ export class Ledger {
   async completed(
     scopeId: string,
     resourceKey: string,
-    tombstone: Fields,
+    tombstone: Tombstone,
     intendedAt: Date,
     retentionMs: number,
   ): Promise<boolean> {
     const sort = `${newestFirst(intendedAt)}|${resourceKey}`;
     const first = await this.#putIfUnchanged(
       { partition: 'tombstone', sort },
-      tombstone,
+      toJson(tombstone),
       after(intendedAt, retentionMs),
       undefined,
     );
@@ -196,8 +214,9 @@ export class Ledger {
   }
 
   /** Newest first. */
-  async *tombstones(limit?: number): AsyncIterable<Fields> {
-    for await (const entry of this.store.query('tombstone', limit === undefined ? {} : { limit })) yield entry.value;
+  async *tombstones(limit?: number): AsyncIterable<Tombstone> {
+    for await (const entry of this.store.query('tombstone', limit === undefined ? {} : { limit }))
+      yield entry.value as unknown as Tombstone;
   }
 
   async finishedRun(runId: string, summary: Fields, at: Date): Promise<void> {
@@ -329,8 +348,11 @@ function toMark(entry: LedgerEntry): Mark {
 
 function toIntent(entry: LedgerEntry): Intent {
   const { item, runId, at } = entry.value;
-  return { resourceKey: entry.sort, item: item as Fields, runId: text(runId), at: time(at) };
+  return { resourceKey: entry.sort, item: item as unknown as Tombstone, runId: text(runId), at: time(at) };
 }
+
+/** Leaves out what is undefined, as JSON does. */
+const toJson = (tombstone: Tombstone) => JSON.parse(JSON.stringify(tombstone)) as Fields;
 
 const text = (value: Json | undefined) => (typeof value === 'string' ? value : '');
 /** An unreadable time becomes an invalid Date, which the judge refuses: odd times protect. */

@@ -269,8 +269,8 @@ export interface Notifier {
   notify(event: Notice): Promise<void>;
 }
 
-export type Notice =
-  | { readonly type: 'resource-deleted'; readonly detail: { readonly [key: string]: Json } }
-  | { readonly type: 'sweep-finished'; readonly detail: { readonly [key: string]: Json } }
-  | { readonly type: 'breaker-tripped'; readonly detail: { readonly [key: string]: Json } }
-  | { readonly type: 'item-given-up'; readonly detail: { readonly [key: string]: Json } };
+export interface Notice {
+  readonly type: 'resource-deleted' | 'sweep-finished' | 'breaker-tripped' | 'item-given-up';
+  /** Plain JSON; docs/events.md has the fields of each type. */
+  readonly detail: object;
+}

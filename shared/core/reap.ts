@@ -1,9 +1,10 @@
 import pMap from 'p-map';
 import { asCloudError, CloudError, isRetryable } from './errors.ts';
+import type { Tombstone } from './ledger.ts';
 import { type Judged, judgeAfresh, type Later } from './look.ts';
 import type { Resource } from './model.ts';
 import { OwnerBook } from './owner-book.ts';
-import { type CloudScope, type Json, REAP_BATCH, type ResourceId, type ResourceType } from './ports.ts';
+import { type CloudScope, REAP_BATCH, type ResourceId, type ResourceType } from './ports.ts';
 import { toReportItem } from './report.ts';
 import { hasTime, messageOf, type Run, tell } from './run.ts';
 
@@ -204,8 +205,6 @@ async function giveBackBudget(run: Run, unused: number): Promise<void> {
 const untilNextHour = (run: Run) => 3_600_000 - (run.clock.now().getTime() % 3_600_000);
 const idOf = ({ key, id, type }: Resource): ResourceId => ({ key, id, type });
 
-type Tombstone = { readonly [key: string]: Json };
-
 /** What history shows and restore needs. */
 function tombstoneOf(
   run: Run,
@@ -214,7 +213,7 @@ function tombstoneOf(
   snapshotId: string | undefined,
 ): Tombstone {
   return {
-    ...(toReportItem(resource, verdict, 'deleted') as unknown as Tombstone),
+    ...toReportItem(resource, verdict, 'deleted'),
     runId: run.runId,
     scopeId: scope.id,
     type: resource.type,

@@ -21,8 +21,8 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
   DescribeInstances: (region, request) => {
     const { rows, token } = described.describe(region, request, described.instances(notFound.instance));
     // EC2 groups what was started together; here every instance was started alone.
-    const reservations = rows.map((row) => ({
-      reservationId: `r-${row.instanceId}`,
+    const reservations = rows.map((row, index) => ({
+      reservationId: `r-${String(index).padStart(17, '0')}`,
       ownerId: '123456789012',
       instancesSet: { item: [row] },
     }));

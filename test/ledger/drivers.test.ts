@@ -37,7 +37,8 @@ describe.skipIf(motoMissing())('on moto', () => {
   afterAll(() => moto.stop());
   const sleep = async () => {};
   ledgerContract('dynamodb', {
-    open: async ({ now }) => new DynamoLedger({ region: 'us-east-1', table: 'gleaner', clock: { now, sleep } }),
+    open: async (clock) =>
+      new DynamoLedger({ region: 'us-east-1', table: 'gleaner', clock: { now: () => clock.now(), sleep } }),
   });
 });
 

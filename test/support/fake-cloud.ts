@@ -133,15 +133,16 @@ export class FakeCloud implements Cloud {
 
   #type(kind: 'disk' | 'nic'): ResourceType {
     const ofKind = () => [...this.resources.values()].filter((one) => one.kind === kind);
-    const self = this;
+    const count = (call: string) => this.#count(call);
+    const size = () => this.pageSize;
     return {
       name: KINDS[kind],
       kind,
       async *list(_filter: ListFilter) {
         const free = ofKind().filter((one) => one.state === 'free' && Object.keys(one.tags).length > 0);
-        for (let start = 0; start < Math.max(1, free.length); start += self.pageSize) {
-          await self.#count(`list ${kind}`);
-          yield free.slice(start, start + self.pageSize);
+        for (let start = 0; start < Math.max(1, free.length); start += size()) {
+          await count(`list ${kind}`);
+          yield free.slice(start, start + size());
         }
       },
       find: async (vm: VmIdentity) => {
