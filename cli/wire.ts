@@ -40,9 +40,14 @@ function homeRegion({ region }: Flags): string {
   return process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION ?? named ?? DEFAULT_REGION;
 }
 
+const ledgerName = (flags: Flags) => flags.ledger ?? process.env.GLEANER_LEDGER ?? `sqlite:${defaultFile()}`;
+
+/** Whether nothing of this run will be known to the next. */
+export const isForgetful = (flags: Flags) => ledgerName(flags) === 'memory';
+
 /** @throws InputError naming --ledger */
 export async function ledgerOf(flags: Flags, clock: Clock, writes: boolean): Promise<LedgerStore> {
-  const where = flags.ledger ?? process.env.GLEANER_LEDGER ?? `sqlite:${defaultFile()}`;
+  const where = ledgerName(flags);
   const [kind, ...rest] = where.split(':');
   const place = rest.join(':');
   if (where === 'memory') return memory(clock);

@@ -9,7 +9,7 @@ import { durationOf, type Flags, modeOf, policyOf, scopeOf } from '../flags.ts';
 import { interruptible } from '../interrupt.ts';
 import { JsonReport } from '../output/json-stream.ts';
 import { printReport } from '../output/report-table.ts';
-import { engineOf } from '../wire.ts';
+import { engineOf, isForgetful } from '../wire.ts';
 
 /** A table is read by a person: so many items are kept for it. */
 const TABLE_ITEMS = 5000;
@@ -23,6 +23,12 @@ export async function sweepCommand(verb: 'plan' | 'sweep', flags: Flags): Promis
   const deletes = verb === 'sweep' && mode === 'enforce';
   if (deletes && !flags.yes && !process.stdin.isTTY) {
     throw new InputError('--yes', 'is needed to delete where nobody can be asked (standard input is no terminal)');
+  }
+  if (deletes && policy.snapshot === 'before-delete' && isForgetful(flags)) {
+    throw new InputError(
+      '--ledger',
+      'memory forgets which snapshot belongs to which deletion: snapshot: before-delete needs another',
+    );
   }
   const engine = await engineOf(flags, policy, verb === 'sweep');
   const interrupt = interruptible();

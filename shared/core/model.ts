@@ -157,7 +157,6 @@ export type Reason =
   | 'too-young'
   | 'in-grace'
   | 'settling'
-  | 'snapshot-pending'
   | 'orphan';
 
 export interface Verdict {

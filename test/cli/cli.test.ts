@@ -195,6 +195,8 @@ describe('gleaner', () => {
       AvailabilityZone: 'us-east-1a',
     });
     expect(region.volumes.get(answer.restored)?.Tags).toContainEqual({ Key: 'team', Value: 'blue' });
+    const forgetful = await gleaner(['sweep', '--cloud', 'aws', '--ledger', 'memory', ...args]);
+    expect([forgetful.code, forgetful.stderr]).toEqual([2, expect.stringContaining('--ledger: memory forgets')]);
     expect(await gleaner(['restore', 'vol-0123', '--cloud', 'aws', '--ledger', ledger()])).toMatchObject({ code: 2 });
   });
 
