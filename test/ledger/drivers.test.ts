@@ -5,8 +5,10 @@ import { join, resolve } from 'node:path';
 import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DynamoLedger } from '../../shared/aws/ledger-dynamodb.ts';
+import { TablesLedger } from '../../shared/azure/ledger-tables.ts';
 import { MemoryLedger } from '../../shared/local/ledger-memory.ts';
 import { SqliteLedger } from '../../shared/local/ledger-sqlite.ts';
+import { type Azurite, startAzurite } from '../support/azurite.ts';
 import { awsEnvironment, type Moto, motoMissing, startMoto } from '../support/moto.ts';
 import { ledgerContract } from './contract.ts';
 
@@ -39,6 +41,38 @@ describe.skipIf(motoMissing())('on moto', () => {
   ledgerContract('dynamodb', {
     open: async (clock) =>
       new DynamoLedger({ region: 'us-east-1', table: 'gleaner', clock: { now: () => clock.now(), sleep } }),
+  });
+});
+
+describe('on azurite', () => {
+  let azurite: Azurite;
+  beforeAll(async () => {
+    azurite = await startAzurite();
+    const { TableClient } = await import('@azure/data-tables');
+    const client = TableClient.fromConnectionString(azurite.connectionString, 'gleaner', {
+      allowInsecureConnection: true,
+    });
+    await client.createTable();
+  }, 60_000);
+  afterAll(() => azurite.stop());
+  const open = async (clock: { now(): Date }) =>
+    new TablesLedger({ access: { connectionString: azurite.connectionString }, table: 'gleaner', clock });
+  ledgerContract('tables', { open });
+
+  it('removes what has expired, and only that', async () => {
+    const now = new Date('2026-12-01T12:00:00Z');
+    const store = await open({ now: () => new Date(0) });
+    for (let index = 0; index < 5; index += 1) {
+      await store.put(
+        { partition: 'purge', sort: `${index}` },
+        {},
+        new Date(now.getTime() + (index - 2) * 1000),
+        'any',
+      );
+    }
+    expect(await store.purge(now)).toBeGreaterThanOrEqual(3);
+    expect((await Array.fromAsync(store.query('purge'))).map(({ sort }) => sort)).toEqual(['3', '4']);
+    expect(await store.purge(now)).toBe(0);
   });
 });
 
