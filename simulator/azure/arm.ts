@@ -1,0 +1,218 @@
+import type { Answer } from '../http.ts';
+import { ArmError, armErrors } from './errors.ts';
+import type { OperationNames, Operations } from './operations.ts';
+import { type Body, type DiskBody, type Kind, kindOf, LOCATION, type NicBody, TYPES } from './shapes.ts';
+import { groupOf, type Subscription } from './subscription.ts';
+
+/** One request to ARM, in parts. */
+export interface ArmRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly origin: string;
+}
+
+/** What a path asks for, and the name of the action as roles name it. */
+export interface Route {
+  readonly action: string;
+  readonly subscription: string;
+  answer(subscription: Subscription): Answer;
+}
+
+const RESOURCE = /^\/subscriptions\/([^/]+)\/resourcegroups\/([^/]+)\/providers\/([^/]+\/[^/]+)(?:\/([^/]+))?$/i;
+const ALL = /^\/subscriptions\/([^/]+)\/providers\/([^/]+\/[^/]+)$/i;
+const GROUP = /^\/subscriptions\/([^/]+)\/resourcegroups(?:\/([^/]+))?$/i;
+const POLL =
+  /^\/subscriptions\/([^/]+)\/(?:providers\/(microsoft\.(?:compute|network))\/locations\/[^/]+\/)?(\w+)\/(0p-\d+)$/i;
+const LOCKS = /^(\/subscriptions\/([^/]+)(?:\/.+)?)\/providers\/microsoft\.authorization\/locks$/i;
+
+const NAMES: Readonly<Record<'disk' | 'nic' | 'group', OperationNames>> = {
+  disk: { status: 'DiskOperations', result: 'DiskOperationResults', apiVersion: '2026-03-02' },
+  nic: { status: 'operations', result: 'operationResults', apiVersion: '2025-09-01' },
+  group: { status: 'operationstatuses', result: 'operationresults', apiVersion: '2025-04-01' },
+};
+
+/** @throws ArmError where no such thing is served */
+export function routeOf(request: ArmRequest, operations: Operations): Route {
+  const { method, path } = request;
+  const poll = POLL.exec(path);
+  if (poll) return pollRoute(poll, operations);
+  const locks = LOCKS.exec(path);
+  if (locks) return locksRoute(locks[1] ?? '', locks[2] ?? '');
+  const resource = RESOURCE.exec(path) ?? allOf(path);
+  const [, subscription = '', group, type = '', name] = resource ?? [];
+  const kind = kindOf(type);
+  if (resource && kind) {
+    if (name === undefined)
+      return { action: `${TYPES[kind]}/read`, subscription, answer: (one) => list(one, kind, group, request) };
+    if (method === 'GET')
+      return { action: `${TYPES[kind]}/read`, subscription, answer: (one) => ok(read(one, kind, group ?? '', name)) };
+    if (method === 'DELETE' && kind !== 'vm') {
+      return {
+        action: `${TYPES[kind]}/delete`,
+        subscription,
+        answer: (one) => remove(one, kind, group ?? '', name, request, operations),
+      };
+    }
+    throw armErrors.notAllowed(method);
+  }
+  const groups = GROUP.exec(path);
+  if (!groups) throw armErrors.noSuchPath(path);
+  return groupRoute(groups[1] ?? '', groups[2], request, operations);
+}
+
+function allOf(path: string): string[] | undefined {
+  const match = ALL.exec(path);
+  return match ? ['', match[1] ?? '', undefined as unknown as string, match[2] ?? ''] : undefined;
+}
+
+function pollRoute(
+  [, subscription = '', provider, word = '', id = '']: RegExpExecArray,
+  operations: Operations,
+): Route {
+  const kind = provider === undefined ? 'group' : /compute/i.test(provider) ? 'disk' : 'nic';
+  const action = `${provider ?? 'Microsoft.Resources'}/locations/operations/read`;
+  const isResult = word.toLowerCase() === NAMES[kind].result.toLowerCase();
+  return { action, subscription, answer: (one) => operations.poll(id, isResult, one.pace[kind]) };
+}
+
+function locksRoute(scope: string, subscription: string): Route {
+  const answer = (one: Subscription) => {
+    const value = [...one.locks].filter(([at]) => `${scope.toLowerCase()}/`.startsWith(`${at}/`));
+    return ok({
+      value: value.map(([at, level]) => ({
+        id: `${at}/providers/Microsoft.Authorization/locks/keep`,
+        name: 'keep',
+        type: 'Microsoft.Authorization/locks',
+        properties: { level },
+      })),
+    });
+  };
+  return { action: 'Microsoft.Authorization/locks/read', subscription, answer };
+}
+
+function groupRoute(
+  subscription: string,
+  name: string | undefined,
+  request: ArmRequest,
+  operations: Operations,
+): Route {
+  const action = (verb: string) => `Microsoft.Resources/subscriptions/resourceGroups/${verb}`;
+  if (name === undefined) throw armErrors.noSuchPath(request.path);
+  if (request.method === 'DELETE') {
+    return { action: action('delete'), subscription, answer: (one) => removeGroup(one, name, request, operations) };
+  }
+  if (request.method !== 'GET') throw armErrors.notAllowed(request.method);
+  const answer = (one: Subscription) => {
+    const known = needGroup(one, name);
+    const properties = { provisioningState: 'Succeeded' };
+    return ok({
+      id: one.groupId(known),
+      name: known,
+      type: 'Microsoft.Resources/resourceGroups',
+      location: LOCATION,
+      properties,
+    });
+  };
+  return { action: action('read'), subscription, answer };
+}
+
+function read(one: Subscription, kind: Kind, group: string, name: string): Body {
+  const known = needGroup(one, group);
+  const body = one.get(`${one.groupId(known)}/providers/${TYPES[kind]}/${name}`);
+  if (!body) throw armErrors.resourceNotFound(TYPES[kind], name, group);
+  return body;
+}
+
+function list(
+  one: Subscription,
+  kind: Kind,
+  group: string | undefined,
+  { method, path, query, origin }: ArmRequest,
+): Answer {
+  if (method !== 'GET') throw armErrors.notAllowed(method);
+  if (group !== undefined) needGroup(one, group);
+  const rows = [...one.all(kind)].filter(({ id }) => group === undefined || groupOf(id) === group.toLowerCase());
+  const from = Number(query.get('$skiptoken') ?? 0);
+  if (!Number.isInteger(from) || from < 0) throw new ArmError(400, 'InvalidParameter', 'The $skiptoken is not valid.');
+  const value = rows.slice(from, from + one.pageSize);
+  const next = new URLSearchParams(query);
+  next.set('$skiptoken', String(from + value.length));
+  const more = from + value.length < rows.length ? { nextLink: `${origin}${path}?${next}` } : {};
+  return ok({ value, ...more });
+}
+
+function remove(
+  one: Subscription,
+  kind: 'disk' | 'nic',
+  group: string,
+  name: string,
+  { origin }: ArmRequest,
+  operations: Operations,
+): Answer {
+  const id = `${one.groupId(needGroup(one, group))}/providers/${TYPES[kind]}/${name}`;
+  const body = one.get(id);
+  if (!body) return { status: 204, body: '' };
+  refuseUse(one, body);
+  const provider = kind === 'disk' ? 'Microsoft.Compute' : 'Microsoft.Network';
+  const base = `${origin}/subscriptions/${one.id}/providers/${provider}/locations/${LOCATION}`;
+  const state = (provisioningState: string) => {
+    const now = one.get(id);
+    if (now) one.put({ ...now, properties: { ...now.properties, provisioningState } } as Body);
+  };
+  state('Deleting');
+  return operations.begin(base, NAMES[kind], one.pace[kind], () => {
+    const failure = one.failAtEnd.get(id.toLowerCase());
+    if (!failure) return one.remove(id);
+    state('Failed');
+    throw new ArmError(409, failure.code, failure.message);
+  });
+}
+
+/** What Azure itself refuses. A disk whose attach is in flight reads `Unattached`, and it deletes it. */
+function refuseUse(one: Subscription, body: Body): void {
+  if (body.type === TYPES.nic) {
+    const { virtualMachine, privateEndpoint } = (body as NicBody).properties;
+    if (virtualMachine?.id) throw armErrors.nicInUse(body.id, virtualMachine.id);
+    if (privateEndpoint?.id) throw armErrors.nicOfEndpoint(body.id, privateEndpoint.id);
+    const reserved = one.reservedFor(body.id);
+    if (reserved !== undefined) throw armErrors.nicReserved(reserved);
+    return;
+  }
+  const { managedBy, managedByExtended, properties } = body as DiskBody;
+  const holder = managedBy ?? managedByExtended?.[0];
+  if (holder !== undefined) throw armErrors.diskAttached(body.name, holder);
+  if (/SAS|Upload/.test(properties.diskState ?? '')) throw armErrors.diskExported(body.name);
+}
+
+/**
+ * Deletes a group with its VMs and all that they hold. What nobody in it holds any more, and what somebody outside
+ * holds, blocks it, as such leftovers do wherever their subnet or their reservation keeps them.
+ */
+function removeGroup(one: Subscription, group: string, { origin }: ArmRequest, operations: Operations): Answer {
+  const known = needGroup(one, group);
+  const base = `${origin}/subscriptions/${one.id}`;
+  return operations.begin(base, NAMES.group, one.pace.group, () => {
+    const inGroup = (id: string | undefined) => id !== undefined && groupOf(id) === known.toLowerCase();
+    const blockers = [...one.all()].filter((body) => {
+      if (!inGroup(body.id) || body.type === TYPES.vm) return false;
+      const holder =
+        body.type === TYPES.nic ? (body as NicBody).properties.virtualMachine?.id : (body as DiskBody).managedBy;
+      return !inGroup(holder);
+    });
+    if (blockers.length > 0)
+      throw armErrors.groupBlocked(
+        known,
+        blockers.map(({ id }) => id),
+      );
+    one.removeGroup(known);
+  });
+}
+
+function needGroup(one: Subscription, name: string): string {
+  const known = one.groupNamed(name);
+  if (known === undefined) throw armErrors.groupNotFound(name);
+  return known;
+}
+
+const ok = (body: object): Answer => ({ status: 200, body: JSON.stringify(body) });

@@ -1,0 +1,353 @@
+import type { World } from '../world/world.ts';
+import type { VmChange } from './events.ts';
+import type { Pace } from './operations.ts';
+import {
+  armTime,
+  type Body,
+  type DiskBody,
+  type DiskWire,
+  type Kind,
+  LOCATION,
+  mcmTags,
+  type NicBody,
+  type NicWire,
+  TYPES,
+  type VmBody,
+} from './shapes.ts';
+
+export interface VmSpec {
+  readonly group?: string;
+  /** Cluster of the tags that machine-controller-manager sets. Default: the group's name, lower-cased. */
+  readonly cluster?: string;
+  readonly dataDisks?: number;
+  /** Deletes NIC and disks with the VM. Default: they stay. */
+  readonly cascade?: boolean;
+}
+
+export interface MadeVm {
+  readonly vm: string;
+  readonly nic: string;
+  readonly disks: readonly string[];
+}
+
+/** For so long Azure keeps a NIC for the VM that it was on, or that could not be made. */
+const RESERVED_MS = 180_000;
+
+/** One subscription's estate, and what people, controllers and time do to it. Bodies are kept as ARM would answer them. */
+export class Subscription {
+  readonly id: string;
+  readonly world: World;
+  /** Casing of the ids in answers: as made, the group's name in capitals, all small, or now one and now another. */
+  casing: 'kept' | 'upper' | 'lower' | 'mixed' = 'kept';
+  /** How long Resource Graph takes to notice a change. */
+  graphLagMs = 0;
+  /** ARM's page size of lists. */
+  pageSize = 1000;
+  readonly pace: Readonly<Record<'disk' | 'nic' | 'group', Pace>> = {
+    disk: { deletionMs: 2_000, retryAfterS: 2 },
+    nic: { deletionMs: 10_000, retryAfterS: 10 },
+    group: { deletionMs: 30_000, retryAfterS: 15 },
+  };
+  /** Actions that no role grants: `AuthorizationFailed`. */
+  readonly denied = new Set<string>();
+  /** Lower-cased scopes with a lock, or with a deny assignment on deletes. */
+  readonly locks = new Map<string, 'CanNotDelete' | 'ReadOnly'>();
+  readonly denyAssignments = new Set<string>();
+  /** How a deletion ends that was accepted, by lower-cased id. */
+  readonly failAtEnd = new Map<string, { code: string; message: string }>();
+  readonly #groups = new Map<string, string>();
+  readonly #resources = new Map<string, Body>();
+  readonly #indexed = new Map<string, Body>();
+  readonly #reserved = new Map<string, { vm: string; untilMs: number }>();
+  readonly #emit: (change: VmChange) => void;
+  #serial = 0;
+
+  constructor(id: string, world: World, emit: (change: VmChange) => void) {
+    this.id = id;
+    this.world = world;
+    this.#emit = emit;
+  }
+
+  createGroup(name: string): string {
+    this.#groups.set(name.toLowerCase(), name);
+    return this.groupId(name);
+  }
+
+  groupId(name: string): string {
+    return `/subscriptions/${this.id}/resourceGroups/${name}`;
+  }
+
+  /** The name as it was made; undefined = there is none. */
+  groupNamed(name: string): string | undefined {
+    return this.#groups.get(name.toLowerCase());
+  }
+
+  removeGroup(name: string): void {
+    for (const one of this.all()) if (groupOf(one.id) === name.toLowerCase()) this.remove(one.id);
+    this.#groups.delete(name.toLowerCase());
+  }
+
+  get(id: string): Body | undefined {
+    return this.#resources.get(id.toLowerCase());
+  }
+
+  disk(id: string): DiskBody {
+    return this.#need(id) as DiskBody;
+  }
+
+  nic(id: string): NicBody {
+    return this.#need(id) as NicBody;
+  }
+
+  vm(id: string): VmBody {
+    return this.#need(id) as VmBody;
+  }
+
+  /** In the order of creation. */
+  *all(kind?: Kind): Iterable<Body> {
+    for (const body of this.#resources.values()) if (kind === undefined || body.type === TYPES[kind]) yield body;
+  }
+
+  /** As Resource Graph knows it. */
+  indexed(): Iterable<Body> {
+    return this.#indexed.values();
+  }
+
+  names(): string[] {
+    return [...this.all()].map(({ name }) => name).sort();
+  }
+
+  createDisk(
+    name: string,
+    spec: { group?: string; tags?: Record<string, string>; sizeGB?: number; properties?: Partial<DiskWire> } = {},
+  ): string {
+    const { group = 'shoot--one', tags = mcmTags(group.toLowerCase()), sizeGB = 64, properties } = spec;
+    const body: DiskBody = {
+      ...this.#tracked('disk', group, name),
+      tags,
+      sku: { name: 'Premium_LRS', tier: 'Premium' },
+      properties: {
+        osType: 'Linux',
+        creationData: { createOption: 'Empty' },
+        diskSizeGB: sizeGB,
+        diskState: 'Unattached',
+        provisioningState: 'Succeeded',
+        timeCreated: armTime(this.world.now()),
+        uniqueId: this.#guid(),
+        ...properties,
+      },
+    };
+    return this.put(body);
+  }
+
+  createNic(
+    name: string,
+    spec: { group?: string; tags?: Record<string, string>; properties?: Partial<NicWire> } = {},
+  ): string {
+    const { group = 'shoot--one', tags = mcmTags(group.toLowerCase()), properties } = spec;
+    const body: NicBody = {
+      ...this.#tracked('nic', group, name),
+      etag: `W/"${this.#guid()}"`,
+      tags,
+      properties: {
+        provisioningState: 'Succeeded',
+        resourceGuid: this.#guid(),
+        ipConfigurations: [{ name: 'ipconfig', properties: { primary: true, privateIPAddress: '10.250.0.4' } }],
+        nicType: 'Standard',
+        enableAcceleratedNetworking: false,
+        ...properties,
+      },
+    };
+    return this.put(body);
+  }
+
+  /** What a service's NIC looks like that carries a node's tags all the same. */
+  createPrivateEndpointNic(name: string, spec: { group?: string } = {}): string {
+    const endpoint = `${this.groupId(spec.group ?? 'shoot--one')}/providers/Microsoft.Network/privateEndpoints/${name}-pe`;
+    return this.createNic(name, { ...spec, properties: { privateEndpoint: { id: endpoint } } });
+  }
+
+  /** A machine as machine-controller-manager makes it: NIC, then VM with its OS disk and data disks. */
+  createVm(
+    name: string,
+    { group = 'shoot--one', cluster = group.toLowerCase(), dataDisks = 1, cascade = false }: VmSpec = {},
+  ): MadeVm {
+    const tags = mcmTags(cluster);
+    const nic = this.createNic(`${name}-nic`, { group, tags });
+    const os = this.createDisk(`${name}-os-disk`, {
+      group,
+      tags,
+      properties: { creationData: { createOption: 'FromImage' } },
+    });
+    const data = Array.from({ length: dataDisks }, (_, lun) =>
+      this.createDisk(`${name}-${lun}-data-disk`, { group, tags }),
+    );
+    const deleteOption = cascade ? 'Delete' : 'Detach';
+    const body: VmBody = {
+      ...this.#tracked('vm', group, name),
+      tags,
+      properties: {
+        vmId: this.#guid(),
+        timeCreated: armTime(this.world.now()),
+        provisioningState: 'Succeeded',
+        networkProfile: { networkInterfaces: [{ id: nic, properties: { primary: true, deleteOption } } as never] },
+        storageProfile: {
+          osDisk: {
+            name: `${name}-os-disk`,
+            createOption: 'FromImage',
+            osType: 'Linux',
+            managedDisk: { id: os },
+            deleteOption,
+          },
+          dataDisks: data.map((id, lun) => ({ lun, createOption: 'Attach', managedDisk: { id }, deleteOption })),
+        },
+      },
+    };
+    this.put(body);
+    for (const id of [os, ...data]) this.#hold(id, body.id);
+    this.put({ ...this.nic(nic), properties: { ...this.nic(nic).properties, virtualMachine: { id: body.id } } });
+    this.#emit({ subscription: this.id, vmId: body.id, change: 'write', time: this.world.clock.now() });
+    return { vm: body.id, nic, disks: [os, ...data] };
+  }
+
+  /** What its delete options name goes along; the rest stays, free, its NIC reserved for a while. */
+  deleteVm(id: string, { reserve = true }: { reserve?: boolean } = {}): void {
+    const { properties } = this.vm(id);
+    this.remove(id);
+    for (const { id: nic = '', ...more } of properties.networkProfile?.networkInterfaces ?? []) {
+      const option = (more as { properties?: { deleteOption?: string } }).properties?.deleteOption;
+      if (option === 'Delete') this.remove(nic);
+      else if (this.get(nic)) this.freeNic(nic, reserve ? id : undefined);
+    }
+    const { osDisk, dataDisks = [] } = properties.storageProfile ?? {};
+    for (const one of [osDisk, ...dataDisks]) {
+      const disk = one?.managedDisk?.id;
+      if (disk === undefined || !this.get(disk)) continue;
+      if (one?.deleteOption === 'Delete') this.remove(disk);
+      else this.freeDisk(disk);
+    }
+    this.#emit({ subscription: this.id, vmId: id, change: 'delete', time: this.world.clock.now() });
+  }
+
+  freeNic(id: string, reservedFor?: string): void {
+    const { virtualMachine: _, ...properties } = this.nic(id).properties;
+    this.put({ ...this.nic(id), properties });
+    if (reservedFor !== undefined) this.reserve(id, reservedFor);
+  }
+
+  /** Also for a VM that was never made: a failed creation reserves as well. */
+  reserve(nicId: string, vm: string): void {
+    this.#reserved.set(nicId.toLowerCase(), { vm, untilMs: this.world.clock.now().getTime() + RESERVED_MS });
+  }
+
+  /** The VM that a NIC is reserved for. */
+  reservedFor(nicId: string): string | undefined {
+    const found = this.#reserved.get(nicId.toLowerCase());
+    return found && this.world.clock.now().getTime() < found.untilMs ? found.vm : undefined;
+  }
+
+  freeDisk(id: string): void {
+    this.#changeDisk(
+      id,
+      { diskState: 'Unattached', LastOwnershipUpdateTime: armTime(this.world.clock.now()) },
+      undefined,
+    );
+  }
+
+  /** With `ms` the attach is in flight for so long: the disk reads `Unattached` till then, and a delete would succeed. */
+  attachDisk(id: string, vmId: string, ms = 0): void {
+    this.#later(ms, () => this.get(id) && this.#hold(id, vmId));
+  }
+
+  /** With `ms` the detach is in flight for so long: the disk reads `Attached` till then. */
+  detachDisk(id: string, ms = 0): void {
+    this.#later(ms, () => this.get(id) && this.freeDisk(id));
+  }
+
+  /** With `ms` the NIC reads `Updating` till then, without its VM. */
+  attachNic(id: string, vmId: string, ms = 0): void {
+    if (ms > 0)
+      this.put({ ...this.nic(id), properties: { ...this.nic(id).properties, provisioningState: 'Updating' } });
+    this.#later(ms, () => {
+      if (!this.get(id)) return;
+      const properties = { ...this.nic(id).properties, provisioningState: 'Succeeded', virtualMachine: { id: vmId } };
+      this.put({ ...this.nic(id), properties });
+    });
+  }
+
+  /** `Reserved`, `ActiveSAS`, `Frozen`, …: what else a disk's state can be. */
+  setDisk(id: string, properties: Partial<DiskWire>): void {
+    this.#changeDisk(id, properties, this.disk(id).managedBy);
+  }
+
+  tag(id: string, tags: Readonly<Record<string, string>>): void {
+    this.put({ ...this.#need(id), tags });
+  }
+
+  /** On a subscription, a group or a resource; all below inherit it. */
+  lock(scope: string, level: 'CanNotDelete' | 'ReadOnly' = 'CanNotDelete'): void {
+    this.locks.set(scope.toLowerCase(), level);
+  }
+
+  deny(scope: string): void {
+    this.denyAssignments.add(scope.toLowerCase());
+  }
+
+  put(body: Body): string {
+    this.#resources.set(body.id.toLowerCase(), body);
+    this.#index(body.id, body);
+    return body.id;
+  }
+
+  remove(id: string): void {
+    this.#resources.delete(id.toLowerCase());
+    this.#index(id, undefined);
+  }
+
+  #index(id: string, body: Body | undefined): void {
+    this.#later(this.graphLagMs, () => {
+      if (body) this.#indexed.set(id.toLowerCase(), body);
+      else this.#indexed.delete(id.toLowerCase());
+    });
+  }
+
+  #hold(id: string, vmId: string): void {
+    const time = armTime(this.world.clock.now());
+    this.#changeDisk(id, { diskState: 'Attached', LastOwnershipUpdateTime: time }, vmId);
+  }
+
+  #changeDisk(id: string, properties: Partial<DiskWire>, managedBy: string | undefined): void {
+    const disk = this.disk(id);
+    this.put({ ...disk, managedBy, properties: { ...disk.properties, ...properties } });
+  }
+
+  #later(ms: number, run: () => void): void {
+    if (ms === 0) run();
+    else this.world.at(new Date(this.world.clock.now().getTime() + ms), run);
+  }
+
+  #tracked(kind: Kind, group: string, name: string) {
+    if (!this.groupNamed(group)) this.createGroup(group);
+    return {
+      id: `${this.groupId(group)}/providers/${TYPES[kind]}/${name}`,
+      name,
+      type: TYPES[kind],
+      location: LOCATION,
+    };
+  }
+
+  #need(id: string): Body {
+    const body = this.get(id);
+    if (!body) throw new Error(`no ${id}`);
+    return body;
+  }
+
+  #guid(): string {
+    this.#serial += 1;
+    return `9a000000-0000-4000-8000-${String(this.#serial).padStart(12, '0')}`;
+  }
+}
+
+export function groupOf(id: string): string {
+  return /\/resourcegroups\/([^/]+)/i.exec(id)?.[1]?.toLowerCase() ?? '';
+}
