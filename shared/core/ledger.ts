@@ -96,14 +96,15 @@ export class Ledger {
     await this.store.delete({ partition: `mark|${scopeId}`, sort: resourceKey });
   }
 
-  async owner(scopeId: string, vmKey: string): Promise<OwnerRecord | undefined> {
+  async #owner(scopeId: string, vmKey: string): Promise<OwnerRecord | undefined> {
     const entry = await this.store.get({ partition: `owner|${scopeId}`, sort: vmKey });
     return entry && toOwner(entry);
   }
 
-  async ownersByKey(scopeId: string, vmKeys: readonly string[]): Promise<Map<string, OwnerRecord>> {
-    const entries = await this.store.getMany(vmKeys.map((sort) => ({ partition: `owner|${scopeId}`, sort })));
-    return new Map(entries.map((entry) => [entry.sort, toOwner(entry)]));
+  /** By native id, without case: the VM last seen under it. */
+  async ownerById(scopeId: string, id: string): Promise<OwnerRecord | undefined> {
+    const entry = await this.store.get({ partition: `owner-id|${scopeId}`, sort: id.toLowerCase() });
+    return entry && this.#owner(scopeId, text(entry.value.vmKey));
   }
 
   async *owners(scopeId: string): AsyncIterable<OwnerRecord> {
@@ -126,6 +127,8 @@ export class Ledger {
     const same =
       before?.state === 'alive' && before.name === vm.name && attachments.length === before.attachments.length;
     if (same && entry && isFresh(entry, now)) return;
+    const byId = { partition: `owner-id|${scopeId}`, sort: vm.id.toLowerCase() };
+    await this.store.put(byId, { vmKey: vm.key }, after(now, CLAIM_TTL_MS), 'any');
     await this.store.put(key, ownerValue(vm, 'alive', attachments.slice(0, 64)), after(now, CLAIM_TTL_MS), 'any');
   }
 

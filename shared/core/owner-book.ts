@@ -5,8 +5,8 @@ import { ownerKey } from './ports.ts';
 
 /** How many owners one lookup of a cloud takes at most; asking in whole batches keeps the number of calls at ⌈owners / 200⌉. */
 export const OWNER_BATCH = 200;
-/** A VM can be made again under its name, never under its id: an answer about a name ages, `gone` by id does not. */
-const NAME_ANSWER_TTL_MS = 5 * 60_000;
+/** A VM can be made again under its name, and in some clouds under its id as well: answers age. */
+const ANSWER_TTL_MS = 5 * 60_000;
 const MAX_ANSWERS = 20_000;
 
 interface Known {
@@ -29,9 +29,8 @@ export class OwnerBook {
   answer(ref: OwnerRef): OwnerAnswer | undefined {
     const known = this.#known.get(ownerKey(ref));
     if (!known) return undefined;
-    const final = ref.by === 'id' && known.answer.state === 'gone';
     const ageMs = this.#clock.now().getTime() - known.atMs;
-    return final || ageMs < NAME_ANSWER_TTL_MS ? known.answer : undefined;
+    return ageMs < ANSWER_TTL_MS ? known.answer : undefined;
   }
 
   /** Asks about what is not known yet; returns the new answers. A ref that the directory left out is unknown. */

@@ -30,8 +30,11 @@ export function protectionOf(resource: Resource, policy: Policy): Protection | u
   );
 }
 
+/** Protects whatever a policy says: nobody who set other opt-out tags meant to give this one up. */
+const OWN_OPT_OUT = 'gleaner-keep';
+
 function optOutOf(resource: Resource, policy: Policy): Protection | undefined {
-  for (const [key, value] of tagEntries(resource, policy.optOutTags)) {
+  for (const [key, value] of tagEntries(resource, [OWN_OPT_OUT, ...policy.optOutTags])) {
     // Only the exact word `false` takes the opt-out back: an empty or misspelt value protects.
     if (value !== 'false') return { reason: 'opted-out', evidence: `tag ${key}=${value}` };
   }

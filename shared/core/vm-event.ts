@@ -10,6 +10,8 @@ import { messageOf, type Run } from './run.ts';
 
 /** When an event is looked at again of which one look failed. */
 const RETRY_MS = 60_000;
+/** How long after its event a VM may still be shown; what is missed then is the next sweep's. */
+const STALE_MS = 15 * 60_000;
 
 /** What becomes of an event: handled, or to be looked at again after so many milliseconds. */
 export interface EventResult {
@@ -32,12 +34,7 @@ export async function handleVmEvent(run: Run, scope: CloudScope, event: VmEvent)
   if (settledMs > 0) return { laterMs: settledMs, due: [] };
   await finishIntents(run, scope);
   const vm = await scope.owners.read({ id: event.vmId, place: event.place }, run.signal);
-  if (vm && vm.state !== 'gone') {
-    // Deleted says the event, alive says the cloud: made again under its name, or a false alarm. Its things are claimed, not looked for.
-    if (vm.state === 'alive') await sighted(run, scope, vm);
-    run.log.info({ vm: event.vmId, state: vm.state }, 'event of a VM that is there: nothing to do');
-    return { due: [] };
-  }
+  if (vm && vm.state !== 'gone') return notGone(run, scope, event, vm);
   const identity = await identify(run, scope, event.vmId, event.place, vm);
   const judged = await findLeftovers(run, scope, identity, event);
   if (identity.record) await run.ledger.buried(scope.id, identity.record, run.clock.now());
@@ -45,9 +42,22 @@ export async function handleVmEvent(run: Run, scope: CloudScope, event: VmEvent)
   return run.report.complete ? { due } : { due, laterMs: RETRY_MS };
 }
 
+/**
+ * Deleted says the event, there says the cloud. A VM that is older than the event is read from a replica that lags, and is
+ * looked at again for a while; one that is younger was made again under its name, and its things are claimed.
+ */
+async function notGone(run: Run, scope: CloudScope, event: VmEvent, vm: Vm): Promise<EventResult> {
+  const ageMs = run.clock.now().getTime() - event.time.getTime();
+  const stale = vm.state === 'unknown' || (vm.createdAt !== undefined && vm.createdAt < event.time);
+  if (stale && ageMs < STALE_MS) return { laterMs: RETRY_MS, due: [] };
+  if (vm.state === 'alive') await sighted(run, scope, vm);
+  run.log.info({ vm: event.vmId, state: vm.state }, 'event of a VM that is there: nothing to do');
+  return { due: [] };
+}
+
 /** What the ledger and one read know of the VM that a person named by id or name. */
 export async function identityOf(run: Run, scope: CloudScope, vmName: string): Promise<VmIdentity> {
-  const record = await recordOf(run, scope, vmName);
+  const record = (await run.ledger.ownerById(scope.id, vmName)) ?? (await recordOfName(run, scope, vmName));
   const id = record?.id ?? vmName;
   const vm = await scope.owners.read({ id, place: record?.place ?? '' }, run.signal);
   const identity = await identify(run, scope, id, '', vm, record);
@@ -66,7 +76,7 @@ async function identify(
   vm: Vm | undefined,
   known?: OwnerRecord,
 ): Promise<KnownIdentity> {
-  const record = known ?? (await recordOf(run, scope, id));
+  const record = known ?? (await run.ledger.ownerById(scope.id, id));
   return {
     id: vm?.id ?? id,
     place: vm?.place ?? record?.place ?? place,
@@ -77,11 +87,10 @@ async function identify(
   };
 }
 
-/** By id or by name; a few thousand records at most, and only where the key is not known. */
-async function recordOf(run: Run, scope: CloudScope, idOrName: string): Promise<OwnerRecord | undefined> {
-  const wanted = idOrName.toLowerCase();
+/** A name is a person's: the ledger is searched for it. */
+async function recordOfName(run: Run, scope: CloudScope, name: string): Promise<OwnerRecord | undefined> {
   for await (const record of run.ledger.owners(scope.id)) {
-    if (record.id.toLowerCase() === wanted || record.name.toLowerCase() === wanted) return record;
+    if (record.name.toLowerCase() === name.toLowerCase()) return record;
   }
   return undefined;
 }

@@ -353,6 +353,18 @@ describe('vm event', () => {
     expect(claims.get('fake:n1')?.owner.value).toBe('vm-1');
   });
 
+  it('looks again for a while at a VM that its own event says is gone', async () => {
+    const { cloud, queue, engine, deliver } = await settled(AT_ONCE);
+    cloud.nic('n1');
+    cloud.vms.set('vm-1', { ...cloud.vm('vm-1'), createdAt: new Date(START.getTime() - MINUTE) });
+    engine.clock.advance(5 * MINUTE);
+    expect(await deliver()).toEqual({ laterMs: MINUTE, due: [] });
+    engine.clock.advance(11 * MINUTE);
+    expect(await deliver()).toEqual({ due: [] });
+    expect(queue.sent).toEqual([]);
+    expect(cloud.deleted).toEqual([]);
+  });
+
   it('keeps what was made after the event', async () => {
     const { cloud, queue, engine, deliver, workOff } = await settled(AT_ONCE);
     cloud.disk('old');

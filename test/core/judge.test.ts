@@ -64,6 +64,11 @@ describe('judge', () => {
     ['reap: orphan', { resource: disk({ tags: { 'gleaner-keep': 'false' } }) }],
     ['reap: orphan', { resource: disk({ tags: { 'Gleaner-Keep': 'true' } }) }],
     ['keep: opted-out', { resource: disk({ tags: { 'Gleaner-Keep': 'true' }, tagsIgnoreCase: true }) }],
+    [
+      'keep: opted-out',
+      { resource: disk({ tags: { 'gleaner-keep': '1' } }), policy: parsePolicy({ optOutTags: ['keep'] }) },
+    ],
+    ['keep: opted-out', { resource: disk({ tags: { keep: '1' } }), policy: parsePolicy({ optOutTags: ['keep'] }) }],
     ['keep: excluded', { policy: parsePolicy({ exclude: [{ id: 'VOL-1' }] }) }],
     ['keep: excluded', { policy: parsePolicy({ exclude: [{ name: 'vol-*' }] }) }],
     ['keep: excluded', { policy: parsePolicy({ exclude: [{ tag: 'kubernetes.io/cluster/shoot', value: '1' }] }) }],
