@@ -14,7 +14,7 @@ import { bodyOf, callOf, type Wired, wire } from './wire.ts';
 export async function handler(event: unknown, context: InvocationContext): Promise<void> {
   const wired = wire(context);
   const { engine, environment } = wired;
-  for (const one of engine.cloud.parseEvent(bodyOf(event))) {
+  for (const one of engine.cloud.parseEvent(event)) {
     if (!covers(wired, one)) {
       engine.log.debug({ vm: one.vmId }, 'event of a resource group that is not covered');
       continue;
