@@ -12,7 +12,7 @@ const written = new Map<string, string>();
 for (let code = 0; code <= 0x21; code += 1) written.set(String.fromCharCode(code), `!${hex(code)}`);
 for (let code = 0x7e; code <= 0xa0; code += 1) written.set(String.fromCharCode(code), `~${hex(code)}`);
 GROUPS.forEach((group, index) => {
-  [...group].forEach((char, place) => {
+  group.split('').forEach((char, place) => {
     written.set(char, `${PREFIXES[index]}${place}`);
   });
 });
@@ -24,8 +24,7 @@ function hex(code: number): string {
 
 /** A ledger's key as a table's: reversible, and neither the order nor a common beginning is lost. @throws Error over 512 characters */
 export function encodeKey(key: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is written otherwise
-  const text = key.replace(/[\u0000-!#-'+,./?@\\\]~-\u00a0]/g, (char) => written.get(char) ?? char);
+  const text = Array.from(key, (char) => written.get(char) ?? char).join('');
   if (text.length > MAX_LENGTH)
     throw new Error(`a key of the ledger is too long for a table: ${text.length} characters`);
   return text;

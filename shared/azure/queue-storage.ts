@@ -1,5 +1,6 @@
 import type { QueueClient, QueueServiceClient } from '@azure/storage-queue';
 import type { Work, WorkQueue } from '../core/ports.ts';
+import { messageOf } from '../core/run.ts';
 import { insecure, type StorageAccess, statusOf } from './storage.ts';
 
 /** A message may stay hidden for seven days. */
@@ -37,7 +38,9 @@ export class StorageQueue implements WorkQueue {
       await put(queue, message, visibilityTimeout);
     } catch (cause) {
       // The host makes a poison queue at its first message; a queue of the deployment that is missing is a wrong deployment.
-      if (statusOf(cause) !== 404 || !name.endsWith('-poison')) throw cause;
+      if (statusOf(cause) !== 404 || !name.endsWith('-poison')) {
+        throw new Error(`queue ${name}: ${messageOf(cause)}`, { cause });
+      }
       await queue.createIfNotExists();
       await put(queue, message, visibilityTimeout);
     }

@@ -50,6 +50,6 @@ process.on('message', async ({ seq, name, data, triggerMetadata }) => {
     process.send({ seq, logs, response: await invocation.getResponse(context, result) });
   } catch (error) {
     const isError = error instanceof Error;
-    process.send({ seq, logs, error: isError ? `${error.name}: ${error.message}` : `no Error: ${error}` });
+    process.send({ seq, logs, error: isError ? `${error.name}: ${error.message}` : `no Error: ${String(error)}` });
   }
 });
