@@ -138,7 +138,7 @@ function list(
   const value = rows.slice(from, from + one.pageSize);
   const next = new URLSearchParams(query);
   next.set('$skiptoken', String(from + value.length));
-  const more = from + value.length < rows.length ? { nextLink: `${origin}${path}?${next}` } : {};
+  const more = from + value.length < rows.length ? { nextLink: `${origin}${path}?${next.toString()}` } : {};
   return ok({ value, ...more });
 }
 

@@ -12,7 +12,12 @@ export type Wire<T> = T extends Date
 
 /** ARM spells this one with a capital, the SDK does not. */
 export type DiskWire = Omit<Wire<DiskProperties>, 'lastOwnershipUpdateTime'> & { LastOwnershipUpdateTime?: string };
-export type VmWire = Wire<VirtualMachineProperties>;
+/** References to NICs hold their properties nested on the wire. */
+export type VmWire = Omit<Wire<VirtualMachineProperties>, 'networkProfile'> & {
+  networkProfile: {
+    networkInterfaces: { id: string; properties: { primary?: boolean; deleteOption?: 'Delete' | 'Detach' } }[];
+  };
+};
 /** `linkedResourceType` is answered by ARM and missing in the SDK's model; `ipConfigurations` are nested on the wire. */
 export type NicWire = Omit<Wire<NetworkInterfacePropertiesFormat>, 'ipConfigurations'> & {
   ipConfigurations: { id?: string; name: string; properties: { primary?: boolean; privateIPAddress?: string } }[];

@@ -190,7 +190,7 @@ export class Subscription {
         vmId: this.#guid(),
         timeCreated: armTime(this.world.now()),
         provisioningState: 'Succeeded',
-        networkProfile: { networkInterfaces: [{ id: nic, properties: { primary: true, deleteOption } } as never] },
+        networkProfile: { networkInterfaces: [{ id: nic, properties: { primary: true, deleteOption } }] },
         storageProfile: {
           osDisk: {
             name: `${name}-os-disk`,
@@ -214,9 +214,8 @@ export class Subscription {
   deleteVm(id: string, { reserve = true }: { reserve?: boolean } = {}): void {
     const { properties } = this.vm(id);
     this.remove(id);
-    for (const { id: nic = '', ...more } of properties.networkProfile?.networkInterfaces ?? []) {
-      const option = (more as { properties?: { deleteOption?: string } }).properties?.deleteOption;
-      if (option === 'Delete') this.remove(nic);
+    for (const { id: nic, properties: link } of properties.networkProfile.networkInterfaces) {
+      if (link.deleteOption === 'Delete') this.remove(nic);
       else if (this.get(nic)) this.freeNic(nic, reserve ? id : undefined);
     }
     const { osDisk, dataDisks = [] } = properties.storageProfile ?? {};
