@@ -1,8 +1,9 @@
 import type { Answer } from '../http.ts';
 import { ArmError, armErrors } from './errors.ts';
+import { groupOf } from './estate.ts';
 import type { OperationNames, Operations } from './operations.ts';
 import { type Body, type DiskBody, type Kind, kindOf, LOCATION, type NicBody, TYPES } from './shapes.ts';
-import { groupOf, type Subscription } from './subscription.ts';
+import type { Subscription } from './subscription.ts';
 
 /** One request to ARM, in parts. */
 export interface ArmRequest {

@@ -2,9 +2,10 @@ import type { Answer } from '../http.ts';
 import type { Fault } from '../world/faults.ts';
 import type { World } from '../world/world.ts';
 import { ArmError } from './errors.ts';
+import { groupOf } from './estate.ts';
 import { parseQuery, type Row } from './kql.ts';
 import type { Body } from './shapes.ts';
-import { groupOf, type Subscription } from './subscription.ts';
+import type { Subscription } from './subscription.ts';
 
 /** The most rows of one answer. */
 const MAX_ROWS = 1000;

@@ -1,19 +1,8 @@
 import type { World } from '../world/world.ts';
+import { Estate } from './estate.ts';
 import type { VmChange } from './events.ts';
 import type { Pace } from './operations.ts';
-import {
-  armTime,
-  type Body,
-  type DiskBody,
-  type DiskWire,
-  type Kind,
-  LOCATION,
-  mcmTags,
-  type NicBody,
-  type NicWire,
-  TYPES,
-  type VmBody,
-} from './shapes.ts';
+import { armTime, type DiskBody, type DiskWire, mcmTags, type NicBody, type NicWire, type VmBody } from './shapes.ts';
 
 export interface VmSpec {
   readonly group?: string;
@@ -34,13 +23,9 @@ export interface MadeVm {
 const RESERVED_MS = 180_000;
 
 /** One subscription's estate, and what people, controllers and time do to it. Bodies are kept as ARM would answer them. */
-export class Subscription {
-  readonly id: string;
-  readonly world: World;
+export class Subscription extends Estate {
   /** Casing of the ids in answers: as made, the group's name in capitals, all small, or now one and now another. */
   casing: 'kept' | 'upper' | 'lower' | 'mixed' = 'kept';
-  /** How long Resource Graph takes to notice a change. */
-  graphLagMs = 0;
   /** ARM's page size of lists. */
   pageSize = 1000;
   readonly pace: Readonly<Record<'disk' | 'nic' | 'group', Pace>> = {
@@ -55,66 +40,12 @@ export class Subscription {
   readonly denyAssignments = new Set<string>();
   /** How a deletion ends that was accepted, by lower-cased id. */
   readonly failAtEnd = new Map<string, { code: string; message: string }>();
-  readonly #groups = new Map<string, string>();
-  readonly #resources = new Map<string, Body>();
-  readonly #indexed = new Map<string, Body>();
   readonly #reserved = new Map<string, { vm: string; untilMs: number }>();
   readonly #emit: (change: VmChange) => void;
-  #serial = 0;
 
   constructor(id: string, world: World, emit: (change: VmChange) => void) {
-    this.id = id;
-    this.world = world;
+    super(id, world);
     this.#emit = emit;
-  }
-
-  createGroup(name: string): string {
-    this.#groups.set(name.toLowerCase(), name);
-    return this.groupId(name);
-  }
-
-  groupId(name: string): string {
-    return `/subscriptions/${this.id}/resourceGroups/${name}`;
-  }
-
-  /** The name as it was made; undefined = there is none. */
-  groupNamed(name: string): string | undefined {
-    return this.#groups.get(name.toLowerCase());
-  }
-
-  removeGroup(name: string): void {
-    for (const one of this.all()) if (groupOf(one.id) === name.toLowerCase()) this.remove(one.id);
-    this.#groups.delete(name.toLowerCase());
-  }
-
-  get(id: string): Body | undefined {
-    return this.#resources.get(id.toLowerCase());
-  }
-
-  disk(id: string): DiskBody {
-    return this.#need(id) as DiskBody;
-  }
-
-  nic(id: string): NicBody {
-    return this.#need(id) as NicBody;
-  }
-
-  vm(id: string): VmBody {
-    return this.#need(id) as VmBody;
-  }
-
-  /** In the order of creation. */
-  *all(kind?: Kind): Iterable<Body> {
-    for (const body of this.#resources.values()) if (kind === undefined || body.type === TYPES[kind]) yield body;
-  }
-
-  /** As Resource Graph knows it. */
-  indexed(): Iterable<Body> {
-    return this.#indexed.values();
-  }
-
-  names(): string[] {
-    return [...this.all()].map(({ name }) => name).sort();
   }
 
   createDisk(
@@ -123,7 +54,7 @@ export class Subscription {
   ): string {
     const { group = 'shoot--one', tags = mcmTags(group.toLowerCase()), sizeGB = 64, properties } = spec;
     const body: DiskBody = {
-      ...this.#tracked('disk', group, name),
+      ...this.tracked('disk', group, name),
       tags,
       sku: { name: 'Premium_LRS', tier: 'Premium' },
       properties: {
@@ -133,7 +64,7 @@ export class Subscription {
         diskState: 'Unattached',
         provisioningState: 'Succeeded',
         timeCreated: armTime(this.world.now()),
-        uniqueId: this.#guid(),
+        uniqueId: this.guid(),
         ...properties,
       },
     };
@@ -146,12 +77,12 @@ export class Subscription {
   ): string {
     const { group = 'shoot--one', tags = mcmTags(group.toLowerCase()), properties } = spec;
     const body: NicBody = {
-      ...this.#tracked('nic', group, name),
-      etag: `W/"${this.#guid()}"`,
+      ...this.tracked('nic', group, name),
+      etag: `W/"${this.guid()}"`,
       tags,
       properties: {
         provisioningState: 'Succeeded',
-        resourceGuid: this.#guid(),
+        resourceGuid: this.guid(),
         ipConfigurations: [{ name: 'ipconfig', properties: { primary: true, privateIPAddress: '10.250.0.4' } }],
         nicType: 'Standard',
         enableAcceleratedNetworking: false,
@@ -184,10 +115,10 @@ export class Subscription {
     );
     const deleteOption = cascade ? 'Delete' : 'Detach';
     const body: VmBody = {
-      ...this.#tracked('vm', group, name),
+      ...this.tracked('vm', group, name),
       tags,
       properties: {
-        vmId: this.#guid(),
+        vmId: this.guid(),
         timeCreated: armTime(this.world.now()),
         provisioningState: 'Succeeded',
         networkProfile: { networkInterfaces: [{ id: nic, properties: { primary: true, deleteOption } }] },
@@ -255,19 +186,19 @@ export class Subscription {
 
   /** With `ms` the attach is in flight for so long: the disk reads `Unattached` till then, and a delete would succeed. */
   attachDisk(id: string, vmId: string, ms = 0): void {
-    this.#later(ms, () => this.get(id) && this.#hold(id, vmId));
+    this.later(ms, () => this.get(id) && this.#hold(id, vmId));
   }
 
   /** With `ms` the detach is in flight for so long: the disk reads `Attached` till then. */
   detachDisk(id: string, ms = 0): void {
-    this.#later(ms, () => this.get(id) && this.freeDisk(id));
+    this.later(ms, () => this.get(id) && this.freeDisk(id));
   }
 
   /** With `ms` the NIC reads `Updating` till then, without its VM. */
   attachNic(id: string, vmId: string, ms = 0): void {
     if (ms > 0)
       this.put({ ...this.nic(id), properties: { ...this.nic(id).properties, provisioningState: 'Updating' } });
-    this.#later(ms, () => {
+    this.later(ms, () => {
       if (!this.get(id)) return;
       const properties = { ...this.nic(id).properties, provisioningState: 'Succeeded', virtualMachine: { id: vmId } };
       this.put({ ...this.nic(id), properties });
@@ -280,7 +211,7 @@ export class Subscription {
   }
 
   tag(id: string, tags: Readonly<Record<string, string>>): void {
-    this.put({ ...this.#need(id), tags });
+    this.put({ ...this.need(id), tags });
   }
 
   /** On a subscription, a group or a resource; all below inherit it. */
@@ -292,24 +223,6 @@ export class Subscription {
     this.denyAssignments.add(scope.toLowerCase());
   }
 
-  put(body: Body): string {
-    this.#resources.set(body.id.toLowerCase(), body);
-    this.#index(body.id, body);
-    return body.id;
-  }
-
-  remove(id: string): void {
-    this.#resources.delete(id.toLowerCase());
-    this.#index(id, undefined);
-  }
-
-  #index(id: string, body: Body | undefined): void {
-    this.#later(this.graphLagMs, () => {
-      if (body) this.#indexed.set(id.toLowerCase(), body);
-      else this.#indexed.delete(id.toLowerCase());
-    });
-  }
-
   #hold(id: string, vmId: string): void {
     const time = armTime(this.world.clock.now());
     this.#changeDisk(id, { diskState: 'Attached', LastOwnershipUpdateTime: time }, vmId);
@@ -319,34 +232,4 @@ export class Subscription {
     const disk = this.disk(id);
     this.put({ ...disk, managedBy, properties: { ...disk.properties, ...properties } });
   }
-
-  #later(ms: number, run: () => void): void {
-    if (ms === 0) run();
-    else this.world.at(new Date(this.world.clock.now().getTime() + ms), run);
-  }
-
-  #tracked(kind: Kind, group: string, name: string) {
-    if (!this.groupNamed(group)) this.createGroup(group);
-    return {
-      id: `${this.groupId(group)}/providers/${TYPES[kind]}/${name}`,
-      name,
-      type: TYPES[kind],
-      location: LOCATION,
-    };
-  }
-
-  #need(id: string): Body {
-    const body = this.get(id);
-    if (!body) throw new Error(`no ${id}`);
-    return body;
-  }
-
-  #guid(): string {
-    this.#serial += 1;
-    return `9a000000-0000-4000-8000-${String(this.#serial).padStart(12, '0')}`;
-  }
-}
-
-export function groupOf(id: string): string {
-  return /\/resourcegroups\/([^/]+)/i.exec(id)?.[1]?.toLowerCase() ?? '';
 }
