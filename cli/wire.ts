@@ -66,9 +66,23 @@ export async function ledgerOf(flags: Flags, clock: Clock, writes: boolean): Pro
       const { DynamoLedger } = await import('../shared/aws/ledger-dynamodb.ts');
       return new DynamoLedger({ region: homeRegion(flags), table: place, clock });
     }
+    case 'tables':
+      return tables(place, clock);
     default:
-      throw new InputError('--ledger', `${JSON.stringify(where)} is none of sqlite:FILE, memory, dynamodb:TABLE`);
+      throw new InputError(
+        '--ledger',
+        `${JSON.stringify(where)} is none of sqlite:FILE, memory, dynamodb:TABLE, tables:URL`,
+      );
   }
+}
+
+/** The table `gleaner` of a storage account: `https://<account>.table.core.windows.net`, with the default credential. */
+async function tables(url: string, clock: Clock): Promise<LedgerStore> {
+  if (!URL.canParse(url) || new URL(url).protocol !== 'https:')
+    throw new InputError('--ledger', `${url} is no https address of a storage account`);
+  const { TablesLedger } = await import('../shared/azure/ledger-tables.ts');
+  const { DefaultAzureCredential } = await import('@azure/identity');
+  return new TablesLedger({ access: { url, credential: new DefaultAzureCredential() }, table: 'gleaner', clock });
 }
 
 async function memory(clock: Clock): Promise<LedgerStore> {
