@@ -115,24 +115,26 @@ function bundleCli(source: string, out: string): void {
 }
 
 /**
- * CommonJS, since the worker supplies `@azure/functions-core` through a `require` hook. `NODE_OPTIONS` has no effect after
- * specialisation, so a boot file switches source maps on before it loads the bundle.
+ * An ES module in chunks: what registers the functions is small, and the SDKs are read at the first call only. The worker
+ * supplies `@azure/functions-core` through a `require` hook, which the banner's `require` reaches. `NODE_OPTIONS` has no
+ * effect after specialisation, so a boot file switches source maps on before it loads the bundle.
  */
 function bundleAzure(source: string, out: string): void {
   buildSync({
     ...COMMON,
-    entryPoints: [join(source, 'functions/azure/main.ts')],
-    outfile: join(out, 'main.cjs'),
-    format: 'cjs',
+    entryPoints: [{ in: join(source, 'functions/azure/main.ts'), out: 'main' }],
+    outdir: out,
+    outExtension: { '.js': '.mjs' },
+    chunkNames: 'chunks/[name]-[hash]',
+    splitting: true,
+    format: 'esm',
     target: 'node22',
-    keepNames: true,
     external: ['@azure/functions-core'],
-    define: { 'import.meta.url': '__importMetaUrl', 'import.meta.dirname': '__dirname' },
-    banner: { js: "const __importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },
+    banner: { js: REQUIRE_BANNER },
   });
-  writeFileSync(join(out, 'boot.cjs'), "process.setSourceMapsEnabled(true);\nrequire('./main.cjs');\n");
+  writeFileSync(join(out, 'boot.mjs'), "process.setSourceMapsEnabled(true);\nawait import('./main.mjs');\n");
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
-  writeJson(join(out, 'package.json'), { name: 'gleaner', version, private: true, main: 'boot.cjs' });
+  writeJson(join(out, 'package.json'), { name: 'gleaner', version, private: true, main: 'boot.mjs' });
   const own = join(source, 'functions/azure/host.json');
   writeJson(join(out, 'host.json'), existsSync(own) ? JSON.parse(readFileSync(own, 'utf8')) : HOST);
 }
@@ -152,7 +154,7 @@ function main(): void {
   try {
     const names = build(process.argv.slice(2));
     const files = names.flatMap((name) => (name === 'aws' ? AWS_FUNCTIONS.map((one) => `aws/${one}/index.mjs`) : []));
-    if (names.includes('azure')) files.push('azure/main.cjs');
+    if (names.includes('azure')) files.push('azure/main.mjs');
     if (names.includes('cli')) files.push('cli/gleaner.mjs');
     for (const file of files) {
       const path = join(ROOT, 'dist', file);

@@ -4,6 +4,7 @@
  */
 const Module = require('node:module');
 const { join } = require('node:path');
+const { pathToFileURL } = require('node:url');
 
 const registered = new Map();
 let model;
@@ -28,10 +29,11 @@ Module._load = (request, ...rest) => (request === '@azure/functions-core' ? core
 
 const folder = process.argv[2];
 const started = performance.now();
-require(join(folder, require(join(folder, 'package.json')).main));
-const loadMs = performance.now() - started;
-// What is registered is asked for right after loading: what waits for anything is not found.
-process.send({ loadMs, functions: [...registered.values()].map(({ metadata }) => metadata) });
+import(pathToFileURL(join(folder, require(join(folder, 'package.json')).main)).href).then(() => {
+  const loadMs = performance.now() - started;
+  // What is registered is asked for right after loading: what waits for anything is not found.
+  process.send({ loadMs, functions: [...registered.values()].map(({ metadata }) => metadata) });
+});
 
 process.on('message', async ({ seq, name, data, triggerMetadata }) => {
   const { metadata, callback } = registered.get(name);

@@ -99,11 +99,11 @@ describe('build', () => {
     });
     // A module in place of the worker's, which records what is registered.
     const script = `
-      import Module, { createRequire } from 'node:module';
+      import Module from 'node:module';
       const load = Module._load;
       const core = { version: '4', registerFunction: (meta, handler) => console.log(meta.name), setProgrammingModel: () => {}, registerHook: () => ({ dispose() {} }) };
       Module._load = (id, ...rest) => (id === '@azure/functions-core' ? core : load(id, ...rest));
-      createRequire(import.meta.url)(${JSON.stringify(join(folder, main))});`;
+      await import(${JSON.stringify(join(folder, main))});`;
     expect(run(script)).toBe('sweep\n');
   });
 
