@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { sweep } from '../../shared/core/engine.ts';
 import type { Report } from '../../shared/core/report.ts';
 import { SUBSCRIPTION } from '../../simulator/azure/server.ts';
 import { mcmTags } from '../../simulator/azure/shapes.ts';
-import { MINUTE } from '../support/run.ts';
+import { MINUTE, observe } from '../support/run.ts';
 import { estate } from './estate.ts';
 
 const DAY = 24 * 60 * MINUTE;
@@ -119,6 +120,21 @@ describe('a sweep', () => {
       Disks_Poll: 4,
     });
     expect(at.sub.names()).toHaveLength(4);
+  });
+
+  it('asks once for every thousand candidates of all subscriptions, and for an owner once', async () => {
+    const other = '22222222-2222-3333-4444-555555555555';
+    await using at = await estate({}, [SUBSCRIPTION, other]);
+    const tags = { 'gleaner-owner': 'gone' };
+    for (let index = 0; index < 600; index += 1) {
+      at.sub.createDisk(`d-${index}`, { tags });
+      at.simulator.subscription(other).createDisk(`d-${index}`, { tags });
+    }
+    at.world.advance(DAY);
+    const { report } = await sweep(at.engine, 'plan', { subscriptions: [SUBSCRIPTION, other] }, observe);
+    expect(report).toMatchObject({ complete: true, errors: [], counts: { listed: 1200 } });
+    expect(report.calls).toEqual({ ResourceGraph_Resources: 2, Disks_Get: 1200, VirtualMachines_Get: 2 });
+    expect(at.deletes()).toEqual([]);
   });
 
   it('of a resource group reads its lists page by page', async () => {
