@@ -1,4 +1,5 @@
 import { type Answer, send, serve } from '../http.ts';
+import { TokenBucket } from '../world/bucket.ts';
 import type { Fault } from '../world/faults.ts';
 import { World } from '../world/world.ts';
 import { type ArmRequest, type Route, routeOf } from './arm.ts';
@@ -88,10 +89,7 @@ export async function startAzureSimulator(options: AzureSimulatorOptions = {}): 
       return subscription;
     },
     throttle: () => {
-      for (const id of subscriptions.keys()) {
-        world.throttle(`${id} deletes`, 200, 10);
-        world.throttle(`${id} reads`, 250, 25);
-      }
+      face.throttle();
       graph.quota = 15;
     },
     close: server.close,
@@ -109,6 +107,8 @@ class Face {
   readonly #subscriptions: ReadonlyMap<string, Subscription>;
   readonly #graph: ResourceGraph;
   readonly #operations: Operations;
+  /** By subscription and kind of request. */
+  readonly #buckets = new Map<string, TokenBucket>();
   #serial = 0;
 
   constructor(world: World, subscriptions: ReadonlyMap<string, Subscription>, graph: ResourceGraph) {
@@ -116,6 +116,13 @@ class Face {
     this.#subscriptions = subscriptions;
     this.#graph = graph;
     this.#operations = new Operations(world);
+  }
+
+  throttle(): void {
+    for (const id of this.#subscriptions.keys()) {
+      this.#buckets.set(`${id} deletes`, new TokenBucket(200, 10, this.#world.clock.now()));
+      this.#buckets.set(`${id} reads`, new TokenBucket(250, 25, this.#world.clock.now()));
+    }
   }
 
   answer(request: ArmRequest, body: string): Answered {
@@ -144,13 +151,15 @@ class Face {
     const subscription = this.#subscriptions.get(route.subscription.toLowerCase());
     if (!subscription) throw armErrors.subscriptionNotFound(route.subscription);
     const kind = method === 'DELETE' ? 'deletes' : 'reads';
-    if (!this.#world.admit(`${subscription.id.toLowerCase()} ${kind}`))
-      throw armErrors.throttled(kind === 'deletes' ? 1 : 2);
+    const bucket = this.#buckets.get(`${subscription.id.toLowerCase()} ${kind}`);
+    if (bucket?.take(this.#world.clock.now()) === false) throw armErrors.throttled(kind === 'deletes' ? 1 : 2);
     if (subscription.denied.has(route.action)) throw armErrors.authorizationFailed(route.action, path);
     if (method === 'DELETE') guardDelete(subscription, route.action, path);
     const answer = route.answer(subscription);
     this.#serial += 1;
-    return { ...answer, body: cased(answer.body, subscription.casing, this.#serial) };
+    const left = bucket && { [`x-ms-ratelimit-remaining-subscription-${kind}`]: String(Math.floor(bucket.tokens)) };
+    const headers = { ...answer.headers, ...left };
+    return { ...answer, headers, body: cased(answer.body, subscription.casing, this.#serial) };
   }
 }
 

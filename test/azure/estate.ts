@@ -1,31 +1,20 @@
 import { azure } from '../../shared/azure/registry.ts';
 import { type Engine, reap, sweep, vmEvent } from '../../shared/core/engine.ts';
 import { type PolicyInput, parsePolicy } from '../../shared/core/policy.ts';
-import type { Clock, ReapWork, ScopeRequest } from '../../shared/core/ports.ts';
+import type { ReapWork, ScopeRequest } from '../../shared/core/ports.ts';
 import type { Report } from '../../shared/core/report.ts';
 import { MemoryLedger } from '../../shared/local/ledger-memory.ts';
 import type { Delivery } from '../../simulator/azure/events.ts';
 import { startAzureSimulator } from '../../simulator/azure/server.ts';
+import { passingClock } from '../../simulator/world/passing-clock.ts';
 import { World } from '../../simulator/world/world.ts';
 import { enforce, silent, TestQueue } from '../support/run.ts';
-
-/** The world's clock, on which waiting moves the world on instead. */
-function passing(world: World): Clock {
-  return {
-    now: () => world.now(),
-    sleep: (ms, signal) => {
-      if (signal?.aborted) return Promise.reject(signal.reason as Error);
-      world.advance(ms);
-      return Promise.resolve();
-    },
-  };
-}
 
 /** An engine over the adapters over the simulator, in one world with one clock; events are collected as they arrive. */
 export async function estate(policy: PolicyInput = {}, subscriptions?: readonly string[]) {
   const world = new World();
   const simulator = await startAzureSimulator({ world, ...(subscriptions && { subscriptions }) });
-  const clock = passing(world);
+  const clock = passingClock(world);
   const queue = new TestQueue();
   const engine: Engine = {
     cloud: azure({ clock, endpoint: simulator.url }),

@@ -195,6 +195,8 @@ describe('ARM', () => {
     expect(statuses.filter((one) => one === 204)).toHaveLength(200);
     const refused = await raw(gone, 'DELETE');
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);
+    const read = await raw(`${sub.groupId(G)}?api-version=1`);
+    expect(read.headers.get('x-ms-ratelimit-remaining-subscription-reads')).toBe('249');
     world.advance(1_000);
     expect((await raw(gone, 'DELETE')).status).toBe(204);
   });
