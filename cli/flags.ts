@@ -7,7 +7,7 @@ import { parsePolicyText } from '../shared/core/policy-text.ts';
 import type { ScopeRequest } from '../shared/core/ports.ts';
 
 export const CLOUDS = ['aws', 'azure'] as const;
-export type CloudName = (typeof CLOUDS)[number];
+type CloudName = (typeof CLOUDS)[number];
 
 /** What commander hands over: texts are not empty, counts are numbers. */
 export interface Flags {

@@ -23,7 +23,7 @@ export async function engineOf(flags: Flags, policy: Policy, writes: boolean): P
 }
 
 /** The SDKs of the other clouds are not even loaded. */
-export async function cloudOf(flags: Flags, clock: Clock): Promise<Cloud> {
+async function cloudOf(flags: Flags, clock: Clock): Promise<Cloud> {
   if (flags.cloud === 'aws') {
     const { aws } = await import('../shared/aws/registry.ts');
     return aws({ region: homeRegion(flags) });

@@ -24,7 +24,7 @@ const schema = z.object({
 });
 
 /** An account by its connection string, or by the addresses of its services and an identity. */
-export type StorageSettings =
+type StorageSettings =
   | Extract<StorageAccess, { connectionString: string }>
   | { readonly queueUrl: string; readonly tableUrl: string };
 

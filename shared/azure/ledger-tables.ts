@@ -9,8 +9,8 @@ import {
   type LedgerStore,
   type WriteCondition,
 } from '../core/ports.ts';
-import { afterPrefix, decodeKey, encodeKey } from './ledger-keys.ts';
 import { insecure, type StorageAccess, statusOf } from './storage.ts';
+import { afterPrefix, decodeKey, encodeKey } from './table-keys.ts';
 
 /** A string property holds 64 KiB of UTF-16. */
 const CHUNK = 32_000;

@@ -9,7 +9,7 @@ const MAX_DELAY_S = 604_800;
 const MAX_BYTES = 48_000;
 
 /** The queues of a deployment, by kind of work; the Functions host moves what fails too often to `<name>-poison`. */
-export const QUEUES = { reap: 'gleaner-reap', sweep: 'gleaner-work', event: 'gleaner-events' } as const;
+const QUEUES = { reap: 'gleaner-reap', sweep: 'gleaner-work', event: 'gleaner-events' } as const;
 
 /** Azure Queue Storage. Messages are JSON in base64, which is what the Functions host expects. */
 export class StorageQueue implements WorkQueue {

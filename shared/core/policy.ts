@@ -30,7 +30,7 @@ const exclusion = z
   .refine((rule) => rule.value === undefined || rule.tag !== undefined, { message: 'value goes with tag' });
 
 /** The one schema of the policy file. Unknown keys fail, since a misspelt exclusion must not mean unprotected. */
-export const policySchema = z
+const policySchema = z
   .strictObject({
     version: z.literal(1).default(1).describe('Version of this format.'),
     mode: z

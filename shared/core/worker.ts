@@ -32,7 +32,7 @@ export async function workOff(run: Run, scope: CloudScope, work: ReapWork): Prom
 }
 
 /** One message per delay; failed tries count on, patient ones do not. */
-export async function putBack(run: Run, work: ReapWork, later: readonly Later[]): Promise<void> {
+async function putBack(run: Run, work: ReapWork, later: readonly Later[]): Promise<void> {
   const groups = Map.groupBy(later, ({ afterMs, patient }) => `${afterMs}|${patient}`);
   for (const group of groups.values()) await putBackGroup(run, work, group);
 }

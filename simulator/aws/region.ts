@@ -31,7 +31,7 @@ const BUSY_MS = 30_000;
 const REMEMBERED_MS = 3_600_000;
 const ACCOUNT = '123456789012';
 
-export const toTags = (tags: Readonly<Record<string, string>> = {}): Tag[] =>
+const toTags = (tags: Readonly<Record<string, string>> = {}): Tag[] =>
   Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
 
 /**

@@ -7,7 +7,6 @@ import type {
   NetworkInterfaceAttachment,
   OperatorResponse,
   Region,
-  Reservation,
   Snapshot,
   Tag,
   Volume,
@@ -16,7 +15,7 @@ import type {
 } from '@aws-sdk/client-ec2';
 
 /** A field's name in EC2's XML; `list` has one `<item>` an entry. */
-export type Field = string | { readonly name: string; readonly of?: Shape<never>; readonly list?: boolean };
+type Field = string | { readonly name: string; readonly of?: Shape<never>; readonly list?: boolean };
 /** Only fields that the SDK's own type has. */
 export type Shape<T> = { readonly [K in keyof T]?: Field };
 
@@ -98,12 +97,6 @@ export const instance: Shape<Instance> = {
   BlockDeviceMappings: list('blockDeviceMapping', mapping),
   NetworkInterfaces: list('networkInterfaceSet', instanceEni),
   Tags: list('tagSet', tag),
-};
-
-export const reservation: Shape<Reservation> = {
-  ReservationId: 'reservationId',
-  OwnerId: 'ownerId',
-  Instances: list('instancesSet', instance),
 };
 
 export const region: Shape<Region> = {

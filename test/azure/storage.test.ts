@@ -1,7 +1,7 @@
 import { QueueServiceClient } from '@azure/storage-queue';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { afterPrefix, decodeKey, encodeKey } from '../../shared/azure/ledger-keys.ts';
 import { StorageQueue } from '../../shared/azure/queue-storage.ts';
+import { afterPrefix, decodeKey, encodeKey } from '../../shared/azure/table-keys.ts';
 import type { ReapWork } from '../../shared/core/ports.ts';
 import { parseWork } from '../../shared/core/work.ts';
 import { type Azurite, startAzurite } from '../support/azurite.ts';

@@ -25,7 +25,7 @@ export type FunctionName = (typeof FUNCTIONS)[number];
 type Handler = (event: unknown, context: Context) => Promise<unknown>;
 
 /** Time enough; the bundles stop early by what it says. */
-export const context = { getRemainingTimeInMillis: () => 300_000 } as Context;
+const context = { getRemainingTimeInMillis: () => 300_000 } as Context;
 
 /**
  * The bundles as they are deployed, on SQS, DynamoDB and EventBridge of moto and EC2 of the simulator, which has what moto

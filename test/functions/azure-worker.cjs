@@ -29,7 +29,7 @@ Module._load = (request, ...rest) => (request === '@azure/functions-core' ? core
 
 const folder = process.argv[2];
 const started = performance.now();
-import(pathToFileURL(join(folder, require(join(folder, 'package.json')).main)).href).then(() => {
+void import(pathToFileURL(join(folder, require(join(folder, 'package.json')).main)).href).then(() => {
   const loadMs = performance.now() - started;
   // What is registered is asked for right after loading: what waits for anything is not found.
   process.send({ loadMs, functions: [...registered.values()].map(({ metadata }) => metadata) });

@@ -8,7 +8,7 @@ export interface IamRequest {
   readonly context?: Readonly<Record<string, string>>;
 }
 
-export const REGION = 'us-east-1';
+const REGION = 'us-east-1';
 export const ACCOUNT = '123456789012';
 
 /**
