@@ -17,8 +17,8 @@ async function wall(): Promise<void> {
     ['disk', '--orphan-volumes', 6],
     ['nic', '--orphan-enis', 15],
   ] as const) {
-    const simulator = await startSimulator(flag, String(N), '--latency', String(LATENCY_MS));
-    const { wallS, result } = await measureSweep(simulator.url, '--kind', kind);
+    const simulator = await startSimulator('aws', flag, String(N), '--latency', String(LATENCY_MS));
+    const { wallS, result } = await measureSweep('aws', simulator.url, '--kind', kind);
     await stop(simulator);
     expect(result.counts.deleted, N);
     const calls = Object.values(result.calls).reduce((sum, count) => sum + count, 0);
@@ -34,13 +34,14 @@ async function wall(): Promise<void> {
 async function rate(): Promise<void> {
   const count = 1000;
   const simulator = await startSimulator(
+    'aws',
     '--orphan-volumes',
     String(count),
     '--throttle',
     '--latency',
     String(LATENCY_MS),
   );
-  const { wallS, result } = await measureSweep(simulator.url, '--kind', 'disk');
+  const { wallS, result } = await measureSweep('aws', simulator.url, '--kind', 'disk');
   await stop(simulator);
   expect(result.counts.deleted, count);
   const bestS = (count - 100) / 10;
@@ -55,8 +56,8 @@ async function rate(): Promise<void> {
 async function memory(): Promise<void> {
   const peaks: number[] = [];
   for (const count of [100_000, 1_000_000]) {
-    const simulator = await startSimulator('--kept-volumes', String(count));
-    const { peakMiB, result } = await measureSweep(simulator.url, '--kind', 'disk');
+    const simulator = await startSimulator('aws', '--kept-volumes', String(count));
+    const { peakMiB, result } = await measureSweep('aws', simulator.url, '--kind', 'disk');
     await stop(simulator);
     expect(result.counts.listed, count);
     expect(result.calls.DescribeVolumes, count / 1000);

@@ -10,9 +10,11 @@ export interface Simulator {
   readonly process: ChildProcess;
 }
 
-/** The EC2 simulator in a process of its own, so that its work is not measured as ours. */
-export async function startSimulator(...args: string[]): Promise<Simulator> {
-  const child = spawn(process.execPath, [join(ROOT, 'simulator/aws/main.ts'), ...args], {
+export type SimulatedCloud = 'aws' | 'azure';
+
+/** A cloud's simulator in a process of its own, so that its work is not measured as ours. */
+export async function startSimulator(cloud: SimulatedCloud, ...args: string[]): Promise<Simulator> {
+  const child = spawn(process.execPath, [join(ROOT, 'simulator', cloud, 'main.ts'), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
@@ -29,13 +31,14 @@ export interface Measured {
 /** Heap of a small function: the rest of 256 MB is Node itself and what is on its way. Without a limit Node collects late, and measures only that. */
 const HEAP_MIB = 64;
 
-/** Bundled as the functions are: what strips types from sources is not measured. */
-function bundled(): string {
-  const outfile = join(ROOT, 'dist/bench/one-sweep.mjs');
+/** Bundled as the functions are, with that cloud's SDK alone: what strips types from sources is not measured. */
+function bundled(cloud: SimulatedCloud): string {
+  const outfile = join(ROOT, `dist/bench/one-sweep-${cloud}.mjs`);
   buildSync({
     entryPoints: [join(ROOT, 'bench/one-sweep.ts')],
     outfile,
     bundle: true,
+    external: [`../shared/${cloud === 'aws' ? 'azure' : 'aws'}/registry.ts`],
     platform: 'node',
     format: 'esm',
     minify: true,
@@ -46,17 +49,19 @@ function bundled(): string {
 }
 
 /** One sweep in a process of its own; its peak memory is what the operating system counted. */
-export async function measureSweep(url: string, ...args: string[]): Promise<Measured> {
+export async function measureSweep(cloud: SimulatedCloud, url: string, ...args: string[]): Promise<Measured> {
   const env = {
     ...process.env,
     AWS_ENDPOINT_URL: url,
     AWS_ACCESS_KEY_ID: 'test',
     AWS_SECRET_ACCESS_KEY: 'test',
     AWS_REGION: 'us-east-1',
+    AZURE_RESOURCE_MANAGER_ENDPOINT: url,
+    SUBSCRIPTION: '11111111-2222-3333-4444-555555555555',
   };
   const child = spawn(
     process.execPath,
-    [`--max-old-space-size=${HEAP_MIB}`, '--max-semi-space-size=4', bundled(), ...args],
+    [`--max-old-space-size=${HEAP_MIB}`, '--max-semi-space-size=4', bundled(cloud), '--cloud', cloud, ...args],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
       env,
