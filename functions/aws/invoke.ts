@@ -1,8 +1,9 @@
 import type { Context } from 'aws-lambda';
 import { sweep } from '../../shared/core/engine.ts';
 import { explain, history } from '../../shared/core/explain.ts';
-import { Ledger, type Tombstone } from '../../shared/core/ledger.ts';
+import { Ledger } from '../../shared/core/ledger.ts';
 import type { ScopeRequest } from '../../shared/core/ports.ts';
+import type { Tombstone } from '../../shared/core/records.ts';
 import type { Report, ReportItem } from '../../shared/core/report.ts';
 import { parseCall } from '../../shared/core/request.ts';
 import { putBackLater } from '../../shared/core/worker.ts';

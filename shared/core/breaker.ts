@@ -1,8 +1,8 @@
 import { formatDuration } from './duration.ts';
-import type { OwnerRecord } from './ledger.ts';
 import type { OwnerRef } from './model.ts';
 import type { OwnerBook } from './owner-book.ts';
 import type { CloudScope } from './ports.ts';
+import type { OwnerRecord } from './records.ts';
 import { type Run, tell } from './run.ts';
 
 /** The owners of one scope that the ledger knows alive, for counting how many of them are suddenly gone. */

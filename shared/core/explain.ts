@@ -1,9 +1,10 @@
 import { type Call, type Engine, startRun } from './engine.ts';
 import { asCloudError, InputError } from './errors.ts';
-import type { Ledger, Tombstone } from './ledger.ts';
+import type { Ledger } from './ledger.ts';
 import { askOwners, judgeSighting, sight } from './look.ts';
 import { OwnerBook } from './owner-book.ts';
 import type { CloudScope, RestoreResult, ScopeRequest } from './ports.ts';
+import type { Tombstone } from './records.ts';
 import { type ReportItem, toReportItem } from './report.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { Intent } from './ledger.ts';
 import type { CloudScope, ReadResult, ResourceId } from './ports.ts';
+import type { Intent } from './records.ts';
 import { reportItemSchema } from './report.ts';
 import { messageOf, type Run, tell } from './run.ts';
 

@@ -1,10 +1,10 @@
 import pMap from 'p-map';
 import { asCloudError, CloudError, isRetryable } from './errors.ts';
-import type { Tombstone } from './ledger.ts';
 import { type Judged, judgeAfresh, type Later } from './look.ts';
 import type { Resource } from './model.ts';
 import { OwnerBook } from './owner-book.ts';
 import { type CloudScope, REAP_BATCH, type ResourceId, type ResourceType } from './ports.ts';
+import type { Tombstone } from './records.ts';
 import { toReportItem } from './report.ts';
 import { hasTime, messageOf, type Run, tell } from './run.ts';
 

@@ -1,11 +1,11 @@
 import { asCloudError } from './errors.ts';
 import { finishIntents } from './intents.ts';
-import type { OwnerRecord } from './ledger.ts';
 import { askOwners, type Judged, judgeSighting, keepMark, type Sighting, sight } from './look.ts';
 import type { Resource, Vm, VmEvent } from './model.ts';
 import { OwnerBook } from './owner-book.ts';
 import { type CloudScope, REAP_BATCH, type ResourceId, type VmIdentity } from './ports.ts';
 import { belongsToCluster } from './protections.ts';
+import type { OwnerRecord } from './records.ts';
 import { messageOf, type Run } from './run.ts';
 
 /** When an event is looked at again of which one look failed. */
