@@ -20,8 +20,8 @@ export interface Route {
   answer(subscription: Subscription): Answer;
 }
 
-const RESOURCE = /^\/subscriptions\/([^/]+)\/resourcegroups\/([^/]+)\/providers\/([^/]+\/[^/]+)(?:\/([^/]+))?$/i;
-const ALL = /^\/subscriptions\/([^/]+)\/providers\/([^/]+\/[^/]+)$/i;
+/** A resource, a group's resources of a type, or (without a group) the subscription's. */
+const RESOURCE = /^\/subscriptions\/([^/]+)(?:\/resourcegroups\/([^/]+))?\/providers\/([^/]+\/[^/]+)(?:\/([^/]+))?$/i;
 const GROUP = /^\/subscriptions\/([^/]+)\/resourcegroups(?:\/([^/]+))?$/i;
 const POLL =
   /^\/subscriptions\/([^/]+)\/(?:providers\/(microsoft\.(?:compute|network))\/locations\/[^/]+\/)?(\w+)\/(0p-\d+)$/i;
@@ -40,10 +40,10 @@ export function routeOf(request: ArmRequest, operations: Operations): Route {
   if (poll) return pollRoute(poll, operations);
   const locks = LOCKS.exec(path);
   if (locks) return locksRoute(locks[1] ?? '', locks[2] ?? '');
-  const resource = RESOURCE.exec(path) ?? allOf(path);
+  const resource = RESOURCE.exec(path);
   const [, subscription = '', group, type = '', name] = resource ?? [];
   const kind = kindOf(type);
-  if (resource && kind) {
+  if (resource && kind && (group !== undefined || name === undefined)) {
     if (name === undefined)
       return { action: `${TYPES[kind]}/read`, subscription, answer: (one) => list(one, kind, group, request) };
     if (method === 'GET')
@@ -60,11 +60,6 @@ export function routeOf(request: ArmRequest, operations: Operations): Route {
   const groups = GROUP.exec(path);
   if (!groups) throw armErrors.noSuchPath(path);
   return groupRoute(groups[1] ?? '', groups[2], request, operations);
-}
-
-function allOf(path: string): string[] | undefined {
-  const match = ALL.exec(path);
-  return match ? ['', match[1] ?? '', undefined as unknown as string, match[2] ?? ''] : undefined;
 }
 
 function pollRoute(
