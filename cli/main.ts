@@ -1,3 +1,11 @@
 import { run } from './program.ts';
 
-process.exitCode = await run(process.argv.slice(2));
+const [major = 0] = process.versions.node.split('.').map(Number);
+if (major < 22) {
+  process.stderr.write(
+    `gleaner needs Node 22 or newer, this is ${process.versions.node}. In its repository, npx gleaner and npm run gleaner bring their own.\n`,
+  );
+  process.exitCode = 2;
+} else {
+  process.exitCode = await run(process.argv.slice(2));
+}
