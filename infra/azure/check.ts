@@ -1,0 +1,75 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { bicep, type Compiled, compilerMissing, FOLDER } from './compiler.ts';
+
+/** The subscription of the snapshot, which is nobody's. */
+const SUBSCRIPTION = '11111111-2222-3333-4444-555555555555';
+
+interface Problem {
+  readonly check: string;
+  readonly says: string;
+}
+
+/** Everything that the compiler has to say is a problem, warnings too. */
+export function check(): Problem[] {
+  const files = [
+    'main.bicep',
+    'main.bicepparam',
+    ...readdirSync(join(FOLDER, 'modules')).map((file) => `modules/${file}`),
+  ];
+  return [
+    ...spoken('build', bicep('build', 'main.bicep', '--stdout')),
+    ...spoken('build-params', bicep('build-params', 'main.bicepparam', '--stdout')),
+    ...linted(),
+    ...files.flatMap(formatted),
+    ...spoken(
+      'snapshot (npm run snapshot:azure makes it anew)',
+      bicep(
+        'snapshot',
+        'main.bicepparam',
+        '--mode',
+        'validate',
+        '--subscription-id',
+        SUBSCRIPTION,
+        '--location',
+        'westeurope',
+      ),
+    ),
+  ];
+}
+
+function spoken(name: string, { status, stderr, stdout }: Compiled): Problem[] {
+  if (status === 0 && stderr.trim() === '') return [];
+  return [{ check: name, says: stderr.trim() || stdout.trim() || `exit code ${status}` }];
+}
+
+function linted(): Problem[] {
+  const { stdout, stderr } = bicep('lint', 'main.bicep', '--diagnostics-format', 'sarif');
+  try {
+    const { runs } = JSON.parse(stdout) as { runs: { results: { message: { text: string } }[] }[] };
+    return runs.flatMap(({ results }) => results.map(({ message }) => ({ check: 'lint', says: message.text })));
+  } catch {
+    return [{ check: 'lint', says: stderr || stdout }];
+  }
+}
+
+function formatted(file: string): Problem[] {
+  const { stdout } = bicep('format', file, '--stdout');
+  const same = stdout.trimEnd() === readFileSync(join(FOLDER, file), 'utf8').trimEnd();
+  return same ? [] : [{ check: 'format', says: `${file} is not formatted: bicep format ${file}` }];
+}
+
+if (import.meta.main) {
+  const missing = compilerMissing();
+  if (missing) console.log(`skipped: ${missing}`);
+  else {
+    const problems = check();
+    for (const { check: name, says } of problems) console.error(`${name}: ${says}`);
+    console.log(
+      problems.length === 0
+        ? 'Bicep: compiles, is linted and formatted, and deploys what the snapshot says'
+        : `Bicep: ${problems.length} problems`,
+    );
+    process.exitCode = problems.length === 0 ? 0 : 1;
+  }
+}

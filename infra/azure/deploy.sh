@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Deploys Gleaner into the subscription that `az` is logged in to: what it needs, then its code, then the VM events, which
+# Event Grid only delivers to a function that is there. Can be run again at any time.
+#   infra/azure/deploy.sh [FILE.bicepparam]        default: main.bicepparam beside this script
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+params=${1:-$here/main.bicepparam}
+[ -f "$params" ] || { echo "deploy: no parameter file $params" >&2; exit 2; }
+for tool in az npm zip; do
+  command -v "$tool" >/dev/null || { echo "deploy: $tool is needed" >&2; exit 2; }
+done
+
+location=$(az bicep build-params --file "$params" --stdout | node -e '
+  let text = "";
+  process.stdin.on("data", (part) => { text += part; });
+  process.stdin.on("end", () => console.log(JSON.parse(JSON.parse(text).parametersJson).parameters.location.value));')
+
+deploy() {
+  az deployment sub create --name gleaner --location "$location" --parameters "$params" --parameters eventSubscription="$1" \
+    --query properties.outputs --output json
+}
+value() {
+  node -e 'console.log(JSON.parse(process.argv[1])[process.argv[2]].value)' "$1" "$2"
+}
+
+# On a first deployment the function is not there yet; on a later one the events must not stop in between.
+events=false
+if az functionapp list --query "[?tags.application=='gleaner'].name" --output tsv | grep -q .; then events=true; fi
+
+echo "1/3 what it needs ($params)"
+outputs=$(deploy "$events")
+group=$(value "$outputs" resourceGroupName)
+app=$(value "$outputs" functionAppName)
+
+echo "2/3 the code, to $app"
+(cd "$here/../.." && npm run --silent build -- azure)
+package=$(mktemp -d)/gleaner.zip
+(cd "$here/../../dist/azure" && zip --quiet --recurse-paths "$package" . --exclude '*.map')
+az functionapp deployment source config-zip --resource-group "$group" --name "$app" --src "$package" --output none
+rm -rf "$(dirname "$package")"
+
+echo "3/3 the VM events"
+deploy true >/dev/null
+echo "done: $app in $group"
