@@ -23,9 +23,15 @@ value() {
   node -e 'console.log(JSON.parse(process.argv[1])[process.argv[2]].value)' "$1" "$2"
 }
 
-# On a first deployment the function is not there yet; on a later one the events must not stop in between.
+# Until the function is there Event Grid cannot deliver to it; once it is, the events must not stop in between.
 events=false
-if az functionapp list --query "[?tags.application=='gleaner'].name" --output tsv | grep -q .; then events=true; fi
+known=$(az functionapp list --query "[?tags.application=='gleaner'] | [0].[resourceGroup, name]" --output tsv | tr '\n' ' ')
+if [ -n "${known// /}" ]; then
+  read -r known_group known_app <<<"$known"
+  if az functionapp function show --resource-group "$known_group" --name "$known_app" --function-name vmEvent --output none 2>/dev/null; then
+    events=true
+  fi
+fi
 
 echo "1/3 what it needs ($params)"
 outputs=$(deploy "$events")
