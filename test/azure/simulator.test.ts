@@ -133,7 +133,7 @@ describe('a sweep', () => {
     at.world.advance(DAY);
     const { report } = await sweep(at.engine, 'plan', { subscriptions: [SUBSCRIPTION, other] }, observe);
     expect(report).toMatchObject({ complete: true, errors: [], counts: { listed: 1200 } });
-    expect(report.calls).toEqual({ ResourceGraph_Resources: 2, Disks_Get: 1200, VirtualMachines_Get: 2 });
+    expect(report.calls).toEqual({ ResourceGraph_Resources: 2, Disks_ListByResourceGroup: 2, VirtualMachines_Get: 2 });
     expect(at.deletes()).toEqual([]);
   });
 
@@ -148,6 +148,37 @@ describe('a sweep', () => {
     expect(report).toMatchObject({ complete: true, counts: { deleted: 6 } });
     expect(report.calls).toMatchObject({ Disks_ListByResourceGroup: 3, NetworkInterfaces_ListByResourceGroup: 1 });
     expect(at.sub.names()).toEqual(['shoot--two-a-0-data-disk', 'shoot--two-a-nic', 'shoot--two-a-os-disk']);
+  });
+});
+
+describe('many candidates of one group', () => {
+  const furnish = async (living: number) => {
+    const at = await estate({ grace: '0', minAge: '0', settle: '0' });
+    for (let index = 0; index < 60; index += 1) at.sub.createDisk(`shoot--one-7-${index}-data-disk`);
+    for (let index = 0; index < living; index += 1) at.sub.createDisk(`other-${index}`, { tags: {} });
+    at.world.advance(DAY);
+    return at;
+  };
+
+  it('are confirmed by the list of their group, and read one by one again before they are deleted', async () => {
+    await using at = await furnish(0);
+    const report = await at.sweepNow(all);
+    expect(report.counts.deleted).toBe(60);
+    expect(report.calls).toMatchObject({ Disks_ListByResourceGroup: 1, Disks_Get: 60, Disks_Delete: 60 });
+  });
+
+  it('are read one by one where the list is refused, or where the group is much larger than they are', async () => {
+    await using refused = await furnish(0);
+    const no = { kind: 'error', status: 403, code: 'AuthorizationFailed', message: 'no' } as const;
+    refused.world.faults.inject('Microsoft.Compute/disks/read', no, { target: /disks$/i });
+    const first = await refused.sweepNow(all);
+    expect(first).toMatchObject({ complete: true, counts: { deleted: 60 } });
+    expect(first.calls.Disks_Get).toBe(120);
+    await using large = await furnish(500);
+    large.sub.pageSize = 10;
+    const second = await large.sweepNow(all);
+    expect(second.counts.deleted).toBe(60);
+    expect(second.calls.Disks_ListByResourceGroup).toBeLessThanOrEqual(6);
   });
 });
 
