@@ -29,11 +29,14 @@ for (const pace of Object.values(subscription.pace)) {
 }
 subscription.createGroup('shoot--one');
 const timeCreated = new Date(Date.now() - 86_400_000).toISOString();
+// A machine has three disks and one NIC.
+const DISKS = ['os-disk', '0-data-disk', '1-data-disk'];
 for (let index = 0; index < Number(values['orphan-disks']); index += 1) {
-  subscription.createDisk(`machine-${index}-os-disk`, { properties: { timeCreated } });
+  const name = `shoot--one-${Math.floor(index / DISKS.length)}-${DISKS[index % DISKS.length]}`;
+  subscription.createDisk(name, { properties: { timeCreated } });
 }
 for (let index = 0; index < Number(values['orphan-nics']); index += 1) {
-  subscription.createNic(`machine-${index}-nic`);
+  subscription.createNic(`shoot--one-${index}-nic`);
 }
 if (values.throttle) simulator.throttle();
 process.stdout.write(`${JSON.stringify({ url: simulator.url, subscription: subscription.id })}\n`);
