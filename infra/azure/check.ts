@@ -1,9 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { bicep, type Compiled, compilerMissing, FOLDER } from './compiler.ts';
-
-/** The subscription of the snapshot, which is nobody's. */
-const SUBSCRIPTION = '11111111-2222-3333-4444-555555555555';
+import { bicep, type Compiled, compilerMissing, FOLDER, SNAPSHOT } from './compiler.ts';
 
 interface Problem {
   readonly check: string;
@@ -24,16 +21,7 @@ export function check(): Problem[] {
     ...files.flatMap(formatted),
     ...spoken(
       'snapshot (npm run snapshot:azure makes it anew)',
-      bicep(
-        'snapshot',
-        'main.bicepparam',
-        '--mode',
-        'validate',
-        '--subscription-id',
-        SUBSCRIPTION,
-        '--location',
-        'westeurope',
-      ),
+      bicep('snapshot', 'main.bicepparam', '--mode', 'validate', ...SNAPSHOT),
     ),
   ];
 }
@@ -59,17 +47,27 @@ function formatted(file: string): Problem[] {
   return same ? [] : [{ check: 'format', says: `${file} is not formatted: bicep format ${file}` }];
 }
 
-if (import.meta.main) {
+function main(): void {
   const missing = compilerMissing();
-  if (missing) console.log(`skipped: ${missing}`);
-  else {
-    const problems = check();
-    for (const { check: name, says } of problems) console.error(`${name}: ${says}`);
-    console.log(
-      problems.length === 0
-        ? 'Bicep: compiles, is linted and formatted, and deploys what the snapshot says'
-        : `Bicep: ${problems.length} problems`,
-    );
-    process.exitCode = problems.length === 0 ? 0 : 1;
+  if (missing) {
+    console.log(`skipped: ${missing}`);
+    return;
+  }
+  const problems = check();
+  for (const { check: name, says } of problems) console.error(`${name}: ${says}`);
+  console.log(
+    problems.length === 0
+      ? 'Bicep: compiles, is linted and formatted, and deploys what the snapshot says'
+      : `Bicep: ${problems.length} problems`,
+  );
+  process.exitCode = problems.length === 0 ? 0 : 1;
+}
+
+if (import.meta.main) {
+  try {
+    main();
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exitCode = 1;
   }
 }

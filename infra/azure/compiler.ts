@@ -1,9 +1,12 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 
 export const FOLDER = import.meta.dirname;
-const BESIDE = join(FOLDER, '../../../shared/tools/bicep/bicep');
+/** The subscription and place of the snapshots; the subscription is nobody's. */
+export const SNAPSHOT = ['--subscription-id', '11111111-2222-3333-4444-555555555555', '--location', 'westeurope'];
+/** Beside the repository, and where `az bicep install` puts it. */
+const PLACES = [join(FOLDER, '../../../shared/tools/bicep/bicep'), join(homedir(), '.azure/bin/bicep')];
 
 export interface Compiled {
   readonly status: number;
@@ -12,32 +15,31 @@ export interface Compiled {
   readonly stderr: string;
 }
 
-/** The Bicep compiler: BICEP, `bicep` on the path, the Azure CLI's, or one beside the repository. Undefined = none. */
-export function findCompiler(): readonly string[] | undefined {
+let found: { readonly command: string | undefined } | undefined;
+
+/** The Bicep compiler: BICEP and no other where it is set, else `bicep` on the path, beside the repository, or the Azure CLI's. */
+function findCompiler(): string | undefined {
   const { BICEP } = process.env;
-  const candidates = [
-    ...(BICEP ? [[BICEP]] : []),
-    ['bicep'],
-    ...(existsSync(BESIDE) ? [[BESIDE]] : []),
-    ['az', 'bicep'],
-  ];
-  return candidates.find(([command = '', ...args]) => spawnSync(command, [...args, '--version']).status === 0);
+  const candidates = BICEP ? [BICEP] : ['bicep', ...PLACES];
+  found ??= { command: candidates.find((command) => spawnSync(command, ['--version']).status === 0) };
+  return found.command;
 }
 
-/** Why nothing can be checked; BICEP_REQUIRED=1 makes it an error. */
+/** Why nothing can be checked, or undefined. @throws Error saying so, where BICEP_REQUIRED=1 */
 export function compilerMissing(): string | undefined {
-  if (findCompiler()) return undefined;
-  const reason = 'no Bicep compiler: set BICEP, or install the Azure CLI (az bicep install)';
-  if (process.env.BICEP_REQUIRED === '1') throw new Error(reason);
+  if (findCompiler() !== undefined) return undefined;
+  const { BICEP, BICEP_REQUIRED } = process.env;
+  const reason = BICEP
+    ? `BICEP=${BICEP} does not run`
+    : 'no Bicep compiler: set BICEP, or install one (az bicep install)';
+  if (BICEP_REQUIRED === '1') throw new Error(reason);
   return reason;
 }
 
+/** Runs the compiler in the folder of the templates. @throws Error where there is none */
 export function bicep(...args: readonly string[]): Compiled {
-  const [command = '', ...first] = findCompiler() ?? [];
-  const { status, stdout, stderr } = spawnSync(command, [...first, ...args], {
-    cwd: FOLDER,
-    encoding: 'utf8',
-    maxBuffer: 1e8,
-  });
+  const command = findCompiler();
+  if (command === undefined) throw new Error(compilerMissing());
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd: FOLDER, encoding: 'utf8', maxBuffer: 1e8 });
   return { status: status ?? -1, stdout, stderr };
 }
