@@ -38,6 +38,9 @@ param logLevel string = 'info'
 @description('Whether VM events are delivered. False for the first deployment: Event Grid asks for the function, which comes with the code.')
 param eventSubscription bool = false
 
+@description('Resource id of the system topic of this subscription, where it has one already: Azure allows only one.')
+param systemTopicId string = ''
+
 var tags = { application: 'gleaner' }
 
 resource group 'Microsoft.Resources/resourceGroups@2025-04-01' = {
@@ -85,6 +88,7 @@ module events 'modules/events.bicep' = {
     tags: tags
     functionAppName: app.outputs.name
     eventSubscription: eventSubscription
+    systemTopicId: systemTopicId
   }
 }
 
@@ -95,7 +99,8 @@ module alerts 'modules/alerts.bicep' = {
     location: location
     tags: tags
     insightsName: monitoring.outputs.insightsName
-    deadLetterName: events.outputs.deadLetterName
+    topicId: events.outputs.topicId
+    deliveryName: events.outputs.deliveryName
     alertEmail: alertEmail
   }
 }

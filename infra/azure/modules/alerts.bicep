@@ -3,15 +3,12 @@ param name string
 param location string
 param tags object
 param insightsName string
-param deadLetterName string
+param topicId string
+param deliveryName string
 param alertEmail string
 
 resource insights 'Microsoft.Insights/components@2020-02-02' existing = {
   name: insightsName
-}
-
-resource deadLetterBlobs 'Microsoft.Storage/storageAccounts/blobServices@2025-08-01' existing = {
-  name: '${deadLetterName}/default'
 }
 
 resource people 'Microsoft.Insights/actionGroups@2023-01-01' = if (!empty(alertEmail)) {
@@ -100,33 +97,50 @@ resource sweepMissing 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = {
   }
 }
 
-resource deadLetterAlarm 'Microsoft.Insights/metricAlerts@2026-01-01' = {
-  name: '${name}-dead-letters'
-  location: 'global'
-  tags: tags
-  properties: {
-    description: 'Event Grid could not deliver a VM event for a day: it lies among the dead letters.'
-    severity: 1
-    enabled: true
-    scopes: [deadLetterBlobs.id]
-    evaluationFrequency: 'PT1H'
-    windowSize: 'PT1H'
-    criteria: {
-      'odata.type': 'Microsoft.Azure.Monitor.SingleResourceMultipleMetricCriteria'
-      allOf: [
-        {
-          criterionType: 'StaticThresholdCriterion'
-          name: 'blobs'
-          metricName: 'BlobCount'
-          operator: 'GreaterThan'
-          threshold: 0
-          timeAggregation: 'Average'
-        }
-      ]
-    }
-    actions: empty(alertEmail) ? [] : [{ actionGroupId: people.id }]
+var undelivered = [
+  {
+    key: 'dead-letters'
+    metric: 'DeadLetteredCount'
+    what: 'Event Grid could not deliver a VM event: it lies among the dead letters.'
   }
-}
+  {
+    key: 'lost-events'
+    metric: 'DroppedEventCount'
+    what: 'Event Grid could neither deliver nor keep a VM event. The next sweep finds what the VM left.'
+  }
+]
+
+resource deliveryAlarms 'Microsoft.Insights/metricAlerts@2026-01-01' = [
+  for one in undelivered: {
+    name: '${name}-${one.key}'
+    location: 'global'
+    tags: tags
+    properties: {
+      description: one.what
+      severity: 1
+      enabled: true
+      scopes: [topicId]
+      evaluationFrequency: 'PT15M'
+      windowSize: 'PT15M'
+      criteria: {
+        'odata.type': 'Microsoft.Azure.Monitor.SingleResourceMultipleMetricCriteria'
+        allOf: [
+          {
+            criterionType: 'StaticThresholdCriterion'
+            name: 'events'
+            metricNamespace: 'Microsoft.EventGrid/systemTopics'
+            metricName: one.metric
+            dimensions: [{ name: 'EventSubscriptionName', operator: 'Include', values: [deliveryName] }]
+            operator: 'GreaterThan'
+            threshold: 0
+            timeAggregation: 'Total'
+          }
+        ]
+      }
+      actions: empty(alertEmail) ? [] : [{ actionGroupId: people.id }]
+    }
+  }
+]
 
 resource workbook 'Microsoft.Insights/workbooks@2023-06-01' = {
   name: guid(resourceGroup().id, name, 'workbook')

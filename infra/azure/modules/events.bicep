@@ -4,6 +4,8 @@ param location string
 param tags object
 param functionAppName string
 param eventSubscription bool
+@description('The subscription\'s system topic, where it has one.')
+param systemTopicId string
 
 // A topic of a subscription is global and has no identity, and without one Event Grid writes dead letters by the account's
 // key: so they have an account of their own, and the app's account has no key at all.
@@ -24,42 +26,24 @@ resource deadLetters 'Microsoft.Storage/storageAccounts@2025-08-01' = {
   }
 }
 
-resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' = {
+// Azure allows one system topic for a subscription: where there is one, its resource group and name come as parameters.
+resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' = if (empty(systemTopicId)) {
   name: '${name}-vm-events'
   location: 'global'
   tags: tags
   properties: { source: subscription().id, topicType: 'Microsoft.Resources.Subscriptions' }
 }
 
-resource vmEvents 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15' = if (eventSubscription) {
-  parent: topic
-  name: 'vm-events'
-  properties: {
-    destination: {
-      endpointType: 'AzureFunction'
-      properties: {
-        resourceId: resourceId('Microsoft.Web/sites/functions', functionAppName, 'vmEvent')
-        maxEventsPerBatch: 1
-      }
-    }
-    eventDeliverySchema: 'EventGridSchema'
-    filter: {
-      includedEventTypes: ['Microsoft.Resources.ResourceWriteSuccess', 'Microsoft.Resources.ResourceDeleteSuccess']
-      // Compared without case.
-      advancedFilters: [
-        {
-          operatorType: 'StringIn'
-          key: 'data.operationName'
-          values: ['Microsoft.Compute/virtualMachines/write', 'Microsoft.Compute/virtualMachines/delete']
-        }
-      ]
-    }
-    retryPolicy: { maxDeliveryAttempts: 30, eventTimeToLiveInMinutes: 1440 }
-    deadLetterDestination: {
-      endpointType: 'StorageBlob'
-      properties: { resourceId: deadLetters.id, blobContainerName: deadLetters::blobs::container.name }
-    }
+module vmEvents 'delivery.bicep' = if (eventSubscription) {
+  scope: resourceGroup(empty(systemTopicId) ? resourceGroup().name : split(systemTopicId, '/')[4])
+  params: {
+    name: '${name}-vm-events'
+    topicName: empty(systemTopicId) ? topic.name : last(split(systemTopicId, '/'))
+    functionId: resourceId('Microsoft.Web/sites/functions', functionAppName, 'vmEvent')
+    deadLetterAccountId: deadLetters.id
+    deadLetterContainer: deadLetters::blobs::container.name
   }
 }
 
-output deadLetterName string = deadLetters.name
+output topicId string = empty(systemTopicId) ? topic.id : systemTopicId
+output deliveryName string = '${name}-vm-events'
