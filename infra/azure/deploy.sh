@@ -1,50 +1,58 @@
 #!/usr/bin/env bash
 # Deploys Gleaner into the subscription that `az` is logged in to: what it needs, then its code, then the VM events, which
-# Event Grid only delivers to a function that is there. Can be run again at any time.
+# Event Grid only delivers to a function that is there. Can be run again at any time; a delivery that exists stays, since a
+# deployment of a subscription takes nothing away.
 #   infra/azure/deploy.sh [FILE.bicepparam]        default: main.bicepparam beside this script
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 params=${1:-$here/main.bicepparam}
-[ -f "$params" ] || { echo "deploy: no parameter file $params" >&2; exit 2; }
-for tool in az npm zip; do
-  command -v "$tool" >/dev/null || { echo "deploy: $tool is needed" >&2; exit 2; }
+fail() {
+  echo "deploy: $2" >&2
+  exit "$1"
+}
+[ -f "$params" ] || fail 2 "no parameter file $params"
+for tool in az node npm zip; do
+  command -v "$tool" >/dev/null || fail 2 "$tool is needed"
 done
 
-location=$(az bicep build-params --file "$params" --stdout | node -e '
-  let text = "";
-  process.stdin.on("data", (part) => { text += part; });
-  process.stdin.on("end", () => console.log(JSON.parse(JSON.parse(text).parametersJson).parameters.location.value));')
+built=$(az bicep build-params --file "$params" --stdout)
+parameter() {
+  node -e '
+    const [text, name, otherwise] = process.argv.slice(1);
+    console.log(JSON.parse(JSON.parse(text).parametersJson).parameters[name]?.value ?? otherwise);' "$built" "$1" "$2"
+}
+location=$(parameter location '')
+[ -n "$location" ] || fail 2 "$params sets no location"
+name=$(parameter name gleaner)
 
 deploy() {
-  az deployment sub create --name gleaner --location "$location" --parameters "$params" --parameters eventSubscription="$1" \
+  az deployment sub create --name "$name" --location "$location" --parameters "$params" --parameters eventSubscription="$1" \
     --query properties.outputs --output json
 }
 value() {
   node -e 'console.log(JSON.parse(process.argv[1])[process.argv[2]].value)' "$1" "$2"
 }
 
-# Until the function is there Event Grid cannot deliver to it; once it is, the events must not stop in between.
-events=false
-known=$(az functionapp list --query "[?tags.application=='gleaner'] | [0].[resourceGroup, name]" --output tsv | tr '\n' ' ')
-if [ -n "${known// /}" ]; then
-  read -r known_group known_app <<<"$known"
-  if az functionapp function show --resource-group "$known_group" --name "$known_app" --function-name vmEvent --output none 2>/dev/null; then
-    events=true
-  fi
-fi
-
 echo "1/3 what it needs ($params)"
-outputs=$(deploy "$events")
+outputs=$(deploy false)
 group=$(value "$outputs" resourceGroupName)
 app=$(value "$outputs" functionAppName)
 
 echo "2/3 the code, to $app"
 (cd "$here/../.." && npm run --silent build -- azure)
-package=$(mktemp -d)/gleaner.zip
-(cd "$here/../../dist/azure" && zip --quiet --recurse-paths "$package" . --exclude '*.map')
-az functionapp deployment source config-zip --resource-group "$group" --name "$app" --src "$package" --output none
-rm -rf "$(dirname "$package")"
+package=$(mktemp -d)
+trap 'rm -rf "$package"' EXIT
+(cd "$here/../../dist/azure" && zip --quiet --recurse-paths "$package/gleaner.zip" . --exclude '*.map')
+az functionapp deployment source config-zip --resource-group "$group" --name "$app" --src "$package/gleaner.zip" --output none
 
 echo "3/3 the VM events"
+# The app has started once it tells of its functions.
+for try in $(seq 30); do
+  if az functionapp function show --resource-group "$group" --name "$app" --function-name vmEvent --output none 2>/dev/null; then
+    break
+  fi
+  [ "$try" -lt 30 ] || fail 1 "$app shows no function vmEvent; its log says why. Run this again once it does."
+  sleep "${GLEANER_DEPLOY_PAUSE:-10}"
+done
 deploy true >/dev/null
 echo "done: $app in $group"
