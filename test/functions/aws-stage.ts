@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
@@ -15,6 +14,7 @@ import type { Context, SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import { build } from '../../infra/build.ts';
 import { type AwsSimulator, startAwsSimulator } from '../../simulator/aws/server.ts';
 import { World } from '../../simulator/world/world.ts';
+import { startProxy } from '../support/aws-proxy.ts';
 import { awsEnvironment, startMoto } from '../support/moto.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -64,7 +64,11 @@ export class AwsStage {
     const world = new World({ start: new Date(Date.now() - 3_600_000), ticking: true });
     const simulator = await startAwsSimulator({ world });
     let note: (call: string) => void = () => {};
-    const proxy = await startProxy(moto.url, simulator.url, (call) => note(call));
+    const isEc2 = (service: string) => service === 'ec2' || service === 'resource-groups';
+    const proxy = await startProxy(
+      (service) => (isEc2(service) ? simulator.url : moto.url),
+      (call) => note(call),
+    );
     Object.assign(process.env, awsEnvironment(proxy.url));
     const sqs = new SQSClient({ region: 'us-east-1', endpoint: proxy.url });
     // SQS is called where the queue's URL points, so these point at the proxy.
@@ -188,45 +192,4 @@ async function createTable(endpoint: string): Promise<void> {
       ],
     }),
   );
-}
-
-/** Sends EC2 and Resource Groups to the simulator, everything else to moto, and says what was called. */
-async function startProxy(motoUrl: string, simulatorUrl: string, note: (call: string) => void) {
-  const server = createServer((incoming, outgoing) => {
-    const chunks: Buffer[] = [];
-    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-    incoming.on('end', () => {
-      const body = Buffer.concat(chunks);
-      const service = /Credential=[^/]+\/\d+\/[^/]+\/([^/]+)\//.exec(incoming.headers.authorization ?? '')?.[1] ?? '';
-      note(`${service}:${operationOf(incoming.headers['x-amz-target'], body.toString(), incoming.url ?? '')}`);
-      // Tags given with what is created need a permission of their own.
-      if (service === 'ec2' && body.includes('TagSpecification.1.')) note('ec2:CreateTags');
-      const base = service === 'ec2' || service === 'resource-groups' ? simulatorUrl : motoUrl;
-      const forwarded = httpRequest(
-        `${base}${incoming.url}`,
-        { method: incoming.method, headers: incoming.headers },
-        (answer) => {
-          outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-          answer.pipe(outgoing);
-        },
-      );
-      forwarded.on('error', () => outgoing.destroy());
-      forwarded.end(body);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  const close = () =>
-    new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    });
-  return { url: `http://127.0.0.1:${address.port}`, close };
-}
-
-function operationOf(target: string | string[] | undefined, body: string, url: string): string {
-  if (typeof target === 'string') return target.split('.').at(-1) ?? '';
-  if (url.startsWith('/list-group-resources')) return 'ListGroupResources';
-  return new URLSearchParams(body).get('Action') ?? url;
 }
