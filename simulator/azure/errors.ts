@@ -1,22 +1,19 @@
 import type { Answer } from '../http.ts';
 
-/** An error as ARM answers it: `{"error": {"code", "message"}}`. */
+/** An error as ARM answers it: `{"error": {"code", "message"}}`; without a code the bare message, as a proxy answers. */
 export class ArmError extends Error {
   readonly status: number;
   readonly code: string;
   readonly retryAfterS: number | undefined;
+  readonly headers: Readonly<Record<string, string>>;
   readonly details: readonly ErrorDetail[] | undefined;
 
-  constructor(
-    status: number,
-    code: string,
-    message: string,
-    more: { retryAfterS?: number; details?: readonly ErrorDetail[] } = {},
-  ) {
+  constructor(status: number, code: string, message: string, more: ErrorExtras = {}) {
     super(message);
     this.status = status;
     this.code = code;
     this.retryAfterS = more.retryAfterS;
+    this.headers = more.headers ?? {};
     this.details = more.details;
   }
 
@@ -28,14 +25,27 @@ export class ArmError extends Error {
     const headers = {
       'x-ms-failure-cause': 'gateway',
       ...(this.retryAfterS !== undefined && { 'retry-after': String(this.retryAfterS) }),
+      ...this.headers,
     };
+    // Something on the way answers in its own words, not ARM.
+    if (this.code === '') return { status: this.status, headers: { 'content-type': 'text/html' }, body: this.message };
     return { status: this.status, headers, body: JSON.stringify({ error: this.body }) };
   }
+}
+
+interface ErrorExtras {
+  readonly retryAfterS?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly details?: readonly ErrorDetail[];
 }
 
 interface ErrorDetail {
   readonly code: string;
   readonly message: string;
+  /** Where a query is wrong. */
+  readonly line?: number;
+  readonly characterPositionInLine?: number;
+  readonly token?: string;
 }
 
 const CLIENT = "The client 'gleaner' with object id '00000000-0000-0000-0000-00000000c11e'";

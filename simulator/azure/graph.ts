@@ -3,7 +3,8 @@ import type { Fault } from '../world/faults.ts';
 import type { World } from '../world/world.ts';
 import { ArmError } from './errors.ts';
 import { groupOf } from './estate.ts';
-import { parseQuery, type Row } from './kql.ts';
+import { parseQuery } from './kql.ts';
+import type { Row } from './kql-values.ts';
 import type { Body } from './shapes.ts';
 import type { Subscription } from './subscription.ts';
 
@@ -41,7 +42,9 @@ export class ResourceGraph {
   /** @throws ArmError */
   answer(body: string, subscriptions: ReadonlyMap<string, Subscription>, fault: Fault | undefined): Answer {
     const headers = this.#spend();
-    const { query, subscriptions: asked = [], options = {} } = JSON.parse(body) as GraphRequest;
+    const { query, subscriptions: named = [], options = {} } = parse(body);
+    // A query that names none is about all that the caller may read.
+    const asked = named.length > 0 ? named : [...subscriptions.keys()];
     if (typeof query !== 'string') throw new ArmError(400, 'BadRequest', 'The query is missing.');
     if (options.resultFormat !== undefined && options.resultFormat !== 'objectArray') {
       throw new ArmError(400, 'BadRequest', `The result format '${options.resultFormat}' is not simulated.`);
@@ -75,20 +78,31 @@ export class ResourceGraph {
     }
   }
 
-  /** `x-ms-user-quota-*`, as every answer has them. */
+  /** `x-ms-user-quota-*`, as every answer has them, a refusal too. */
   #spend(): Record<string, string> {
     const nowMs = this.#world.clock.now().getTime();
     if (nowMs >= this.#window.fromMs + WINDOW_MS) this.#window = { fromMs: nowMs, used: 0 };
     const quota = this.quota ?? 15;
-    if (this.quota !== undefined) {
-      if (this.#window.used >= quota)
-        throw new ArmError(429, 'RateLimiting', 'Please try again later.', { retryAfterS: WINDOW_MS / 1000 });
-      this.#window.used += 1;
+    const leftS = Math.ceil((this.#window.fromMs + WINDOW_MS - nowMs) / 1000);
+    const headers = (remaining: number) => ({
+      'x-ms-user-quota-remaining': String(remaining),
+      'x-ms-user-quota-resets-after': `00:00:${String(leftS).padStart(2, '0')}`,
+    });
+    if (this.quota === undefined) return headers(quota);
+    if (this.#window.used >= quota) {
+      const more = { retryAfterS: leftS, headers: headers(0) };
+      throw new ArmError(429, 'RateLimiting', 'Please try again later.', more);
     }
-    return {
-      'x-ms-user-quota-remaining': String(quota - this.#window.used),
-      'x-ms-user-quota-resets-after': `00:00:${String(WINDOW_MS / 1000).padStart(2, '0')}`,
-    };
+    this.#window.used += 1;
+    return headers(quota - this.#window.used);
+  }
+}
+
+function parse(body: string): GraphRequest {
+  try {
+    return JSON.parse(body) as GraphRequest;
+  } catch {
+    throw new ArmError(400, 'InvalidRequestContent', 'The request content was invalid and could not be deserialized.');
   }
 }
 

@@ -1,217 +1,95 @@
-import { ArmError } from './errors.ts';
-
-/** What a query's row is: a resource as Resource Graph holds it. */
-export type Row = Readonly<Record<string, unknown>>;
-type Value = string | undefined;
-type Test = (row: Row) => boolean;
+import { Tokens } from './kql-tokens.ts';
+import { type Columns, condition, path, type Row, type Scalar, scalar, type Type, text } from './kql-values.ts';
 
 export interface Query {
   run(rows: readonly Row[]): Row[];
 }
 
+/** The columns of Resource Graph's table `resources`. */
+const RESOURCES: Columns = new Map<string, Type>([
+  ...['id', 'name', 'type', 'tenantId', 'kind', 'location', 'resourceGroup', 'subscriptionId', 'managedBy'].map(
+    (column) => [column, 'string'] as const,
+  ),
+  ...['sku', 'plan', 'properties', 'tags', 'identity', 'zones', 'extendedLocation'].map(
+    (column) => [column, 'dynamic'] as const,
+  ),
+]);
+
 /**
- * The part of Resource Graph's KQL that is about naming candidates: `resources`, `where` with `and`, `or`, `not`, the
- * string operators, `isempty`, `isnotempty` and `tostring`, `project`, `order by` and `take`. All else is refused as
- * Resource Graph refuses a query.
+ * The part of Resource Graph's KQL that is about naming candidates: the table `resources` with `where`, `extend`,
+ * `project`, `order by` and `take`. In conditions: `and`, `or`, `not`, the operators of texts, `in`, `isempty`, `isnull`,
+ * `tostring`, `tolower`, `toupper`. All else is refused as Resource Graph refuses a query.
  * @throws ArmError 400 BadRequest
  */
-export function parseQuery(text: string): Query {
-  const parser = new Parser(tokenize(text));
-  parser.expect('resources');
+export function parseQuery(query: string): Query {
+  const tokens = new Tokens(query);
+  if (!tokens.take('resources') && !tokens.take('Resources')) throw tokens.refusal("expected the table 'resources'");
   const steps: ((rows: Row[]) => Row[])[] = [];
-  while (parser.peek() !== undefined) {
-    parser.expect('|');
-    steps.push(parser.step());
+  let columns = RESOURCES;
+  while (tokens.peek.kind !== 'end') {
+    tokens.expect('|');
+    const step = stepOf(tokens, columns);
+    steps.push(step.run);
+    columns = step.columns ?? columns;
   }
   return { run: (rows) => steps.reduce((left, step) => step(left), [...rows]) };
 }
 
-interface Token {
-  readonly kind: 'word' | 'text' | 'number' | 'sign';
-  readonly text: string;
-  readonly at: number;
+interface Step {
+  readonly run: (rows: Row[]) => Row[];
+  /** What the rows have from here on, where the step changes it. */
+  readonly columns?: Columns;
 }
 
-const TOKEN = /\s*(?:([A-Za-z_][\w.]*~?)|('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|(\d+)|(=~|!~|==|!=|[|(),]))/y;
-
-function tokenize(text: string): Token[] {
-  const tokens: Token[] = [];
-  let at = 0;
-  while (text.slice(at).trim() !== '') {
-    TOKEN.lastIndex = at;
-    const match = TOKEN.exec(text);
-    if (!match) throw refused(`token '${text.slice(at).trim()[0]}' at ${at}`);
-    const [whole, word, literal, number, sign] = match;
-    if (word !== undefined) tokens.push({ kind: 'word', text: word, at });
-    else if (literal !== undefined) tokens.push({ kind: 'text', text: unescaped(literal), at });
-    else if (number !== undefined) tokens.push({ kind: 'number', text: number, at });
-    else tokens.push({ kind: 'sign', text: sign ?? '', at });
-    at += whole.length;
+function stepOf(tokens: Tokens, columns: Columns): Step {
+  if (tokens.take('where')) {
+    const test = condition(tokens, columns);
+    return { run: (rows) => rows.filter(test) };
   }
-  return tokens;
+  if (tokens.take('project')) {
+    const named = tokens.list(() => namedValue(tokens, columns));
+    return { run: (rows) => rows.map((row) => valuesOf(named, row)), columns: typesOf(named) };
+  }
+  if (tokens.take('extend')) {
+    const named = tokens.list(() => namedValue(tokens, columns));
+    const run = (rows: Row[]) => rows.map((row) => ({ ...row, ...valuesOf(named, row) }));
+    return { run, columns: new Map([...columns, ...typesOf(named)]) };
+  }
+  if (tokens.take('take') || tokens.take('limit')) {
+    const count = Number(tokens.next('number', 'a number of rows'));
+    return { run: (rows) => rows.slice(0, count) };
+  }
+  if (tokens.take('order') || tokens.take('sort')) {
+    tokens.expect('by');
+    const keys = tokens.list(() => sortKey(tokens, columns));
+    return { run: (rows) => rows.toSorted((a, b) => keys.reduce((order, key) => order || key(a, b), 0)) };
+  }
+  throw tokens.refusal('expected an operator that is simulated: where, extend, project, take, order by');
 }
 
-const unescaped = (literal: string) => literal.slice(1, -1).replace(/\\(.)/g, '$1');
+type Named = readonly [name: string, value: Scalar];
 
-function refused(what: string): ArmError {
-  return new ArmError(
-    400,
-    'BadRequest',
-    'Please provide below info when asking for support: timestamp, correlationId.',
-    {
-      details: [
-        {
-          code: 'InvalidQuery',
-          message:
-            'Query is invalid. Please refer to the documentation for the Azure Resource Graph service and fix the error before retrying.',
-        },
-        { code: 'ParserFailure', message: `ParserFailure: ${what}` },
-      ],
-    },
-  );
+/** `name = value`, or a column or a place in one, which names itself. */
+function namedValue(tokens: Tokens, columns: Columns): Named {
+  if (tokens.second?.kind === 'sign' && tokens.second.text === '=') {
+    const name = tokens.next('word', 'a name');
+    tokens.expect('=');
+    return [name, scalar(tokens, columns)];
+  }
+  const { name, value } = path(tokens, columns);
+  return [name, value];
 }
 
-/** `type =~ 'x'`: both sides known to be texts. KQL's operators with `~`, and `contains`, ignore case. */
-const OPERATORS: Readonly<Record<string, (left: string, right: string) => boolean>> = {
-  '==': (left, right) => left === right,
-  '!=': (left, right) => left !== right,
-  '=~': (left, right) => left.toLowerCase() === right.toLowerCase(),
-  '!~': (left, right) => left.toLowerCase() !== right.toLowerCase(),
-  contains: (left, right) => left.toLowerCase().includes(right.toLowerCase()),
-  startswith: (left, right) => left.toLowerCase().startsWith(right.toLowerCase()),
-  endswith: (left, right) => left.toLowerCase().endsWith(right.toLowerCase()),
-};
-const TEXT_COLUMNS = new Set(['id', 'name', 'type', 'location', 'resourceGroup', 'subscriptionId']);
-const DYNAMIC_COLUMNS = new Set(['tags', 'properties', 'sku']);
+const valuesOf = (named: readonly Named[], row: Row): Row =>
+  Object.fromEntries(named.map(([name, value]) => [name, value.of(row)]));
+const typesOf = (named: readonly Named[]): Columns => new Map(named.map(([name, { type }]) => [name, type]));
 
-class Parser {
-  readonly #tokens: readonly Token[];
-  #at = 0;
-
-  constructor(tokens: readonly Token[]) {
-    this.#tokens = tokens;
-  }
-
-  peek(): string | undefined {
-    const token = this.#tokens[this.#at];
-    return token?.kind === 'text' ? 'a text' : token?.text;
-  }
-
-  expect(text: string): void {
-    if (!this.#take(text)) throw refused(`'${this.peek() ?? 'the end'}' instead of '${text}'`);
-  }
-
-  step(): (rows: Row[]) => Row[] {
-    if (this.#take('where')) {
-      const test = this.#or();
-      return (rows) => rows.filter(test);
-    }
-    if (this.#take('project')) {
-      const columns = this.#list(() => this.#column());
-      return (rows) => rows.map((row) => Object.fromEntries(columns.map((column) => [column, row[column]])));
-    }
-    if (this.#take('take') || this.#take('limit')) {
-      const count = Number(this.#next('number').text);
-      return (rows) => rows.slice(0, count);
-    }
-    this.expect('order');
-    this.expect('by');
-    const column = this.#column();
-    // Kusto sorts descending where nothing is said.
-    const sign = this.#take('asc') ? 1 : -1;
-    if (sign < 0) this.#take('desc');
-    return (rows) => rows.toSorted((a, b) => sign * compare(String(a[column]), String(b[column])));
-  }
-
-  #or(): Test {
-    const tests = [this.#and()];
-    while (this.#take('or')) tests.push(this.#and());
-    return (row) => tests.some((test) => test(row));
-  }
-
-  #and(): Test {
-    const tests = [this.#one()];
-    while (this.#take('and')) tests.push(this.#one());
-    return (row) => tests.every((test) => test(row));
-  }
-
-  #one(): Test {
-    if (this.#take('(')) return this.#closed(this.#or());
-    if (this.#take('not')) {
-      this.expect('(');
-      const test = this.#closed(this.#or());
-      return (row) => !test(row);
-    }
-    for (const [name, wanted] of [
-      ['isempty', true],
-      ['isnotempty', false],
-    ] as const) {
-      if (!this.#take(name)) continue;
-      this.expect('(');
-      const value = this.#closed(this.#value());
-      return (row) => ((value(row) ?? '') === '') === wanted;
-    }
-    const left = this.#value();
-    const name = this.peek() ?? '';
-    const operator = Object.hasOwn(OPERATORS, name) ? OPERATORS[name] : undefined;
-    if (!operator) throw refused(`operator '${name}'`);
-    this.#at += 1;
-    const right = this.#value();
-    return (row) => operator(left(row) ?? '', right(row) ?? '');
-  }
-
-  #value(): (row: Row) => Value {
-    const token = this.#tokens[this.#at];
-    if (token?.kind === 'text') {
-      this.#at += 1;
-      return () => token.text;
-    }
-    if (this.#take('tostring')) {
-      this.expect('(');
-      const path = this.#closed(this.#next('word').text.split('.'));
-      if (!TEXT_COLUMNS.has(path[0] ?? '') && !DYNAMIC_COLUMNS.has(path[0] ?? '')) throw refused(`column '${path[0]}'`);
-      return (row) => textOf(path.reduce<unknown>((value, key) => (value as Row | undefined)?.[key], row));
-    }
-    const column = this.#column();
-    if (!TEXT_COLUMNS.has(column)) throw refused(`'${column}' is dynamic and must be cast before it is compared`);
-    return (row) => textOf(row[column]);
-  }
-
-  #column(): string {
-    const { text } = this.#next('word');
-    if (!TEXT_COLUMNS.has(text) && !DYNAMIC_COLUMNS.has(text)) throw refused(`column '${text}'`);
-    return text;
-  }
-
-  #closed<T>(value: T): T {
-    this.expect(')');
-    return value;
-  }
-
-  #list<T>(one: () => T): T[] {
-    const all = [one()];
-    while (this.#take(',')) all.push(one());
-    return all;
-  }
-
-  #next(kind: Token['kind']): Token {
-    const token = this.#tokens[this.#at];
-    if (token?.kind !== kind) throw refused(`'${token?.text ?? 'the end'}' instead of a ${kind}`);
-    this.#at += 1;
-    return token;
-  }
-
-  #take(text: string): boolean {
-    const token = this.#tokens[this.#at];
-    if (token === undefined || token.kind === 'text' || token.text !== text) return false;
-    this.#at += 1;
-    return true;
-  }
-}
-
-function textOf(value: unknown): Value {
-  if (value === undefined || value === null) return undefined;
-  return typeof value === 'string' ? value : JSON.stringify(value);
+function sortKey(tokens: Tokens, columns: Columns): (a: Row, b: Row) => number {
+  const value = text(tokens, columns);
+  // Kusto sorts descending where nothing is said.
+  const sign = tokens.take('asc') ? 1 : -1;
+  if (sign < 0) tokens.take('desc');
+  return (a, b) => sign * compare(value(a), value(b));
 }
 
 function compare(a: string, b: string): number {

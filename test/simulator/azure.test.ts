@@ -269,7 +269,7 @@ describe('Resource Graph', () => {
     "resources | where colour =~ 'x'",
     "resources | where properties.diskState =~ 'Unattached'",
     "resources | where type =~ 'x' | join kind=leftanti (resources) on id",
-    "resources | where type has 'x'",
+    "resources | where type matches regex 'x'",
     'resources | project id | order bi id',
     "resources | where (type =~ 'x'",
     'resources | where type =~ unquoted',
