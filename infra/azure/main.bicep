@@ -42,6 +42,7 @@ param eventSubscription bool = false
 param systemTopicId string = ''
 
 var tags = { application: 'gleaner' }
+var deliveryName = '${name}-vm-events'
 
 resource group 'Microsoft.Resources/resourceGroups@2025-04-01' = {
   name: name
@@ -87,6 +88,7 @@ module events 'modules/events.bicep' = {
     location: location
     tags: tags
     functionAppName: app.outputs.name
+    deliveryName: deliveryName
     eventSubscription: eventSubscription
     systemTopicId: systemTopicId
   }
@@ -100,7 +102,7 @@ module alerts 'modules/alerts.bicep' = {
     tags: tags
     insightsName: monitoring.outputs.insightsName
     topicId: events.outputs.topicId
-    deliveryName: events.outputs.deliveryName
+    deliveryName: deliveryName
     alertEmail: alertEmail
   }
 }

@@ -3,6 +3,7 @@ param name string
 param location string
 param tags object
 param functionAppName string
+param deliveryName string
 param eventSubscription bool
 @description('The subscription\'s system topic, where it has one.')
 param systemTopicId string
@@ -37,7 +38,7 @@ resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' = if (empty(systemT
 module vmEvents 'delivery.bicep' = if (eventSubscription) {
   scope: resourceGroup(empty(systemTopicId) ? resourceGroup().name : split(systemTopicId, '/')[4])
   params: {
-    name: '${name}-vm-events'
+    name: deliveryName
     topicName: empty(systemTopicId) ? topic.name : last(split(systemTopicId, '/'))
     functionId: resourceId('Microsoft.Web/sites/functions', functionAppName, 'vmEvent')
     deadLetterAccountId: deadLetters.id
@@ -46,4 +47,3 @@ module vmEvents 'delivery.bicep' = if (eventSubscription) {
 }
 
 output topicId string = empty(systemTopicId) ? topic.id : systemTopicId
-output deliveryName string = '${name}-vm-events'
