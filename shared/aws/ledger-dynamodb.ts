@@ -89,9 +89,16 @@ export class DynamoLedger implements LedgerStore {
       version: { S: version },
       expires: { N: String(Math.ceil(expiresAt.getTime() / 1000)) },
     };
-    await this.#conditional(key, () =>
-      this.#client.send(new PutItemCommand({ TableName: this.#table, Item, ...this.#expression(condition) })),
-    );
+    const input = { TableName: this.#table, Item, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const };
+    try {
+      await this.#conditional(key, () =>
+        this.#client.send(new PutItemCommand({ ...input, ...this.#expression(condition) })),
+      );
+    } catch (error) {
+      // An answer that got lost on its way is asked for again, and then the condition fails on our own write.
+      const there = error instanceof LedgerConflict && (error.cause as ConditionalCheckFailedException).Item;
+      if (!there || there.version?.S !== version) throw error;
+    }
     return version;
   }
 

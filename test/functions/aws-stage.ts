@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import {
   CreateQueueCommand,
   DeleteMessageCommand,
@@ -15,7 +14,7 @@ import { build } from '../../infra/build.ts';
 import { type AwsSimulator, startAwsSimulator } from '../../simulator/aws/server.ts';
 import { World } from '../../simulator/world/world.ts';
 import { startProxy } from '../support/aws-proxy.ts';
-import { awsEnvironment, startMoto } from '../support/moto.ts';
+import { awsEnvironment, createTable, startMoto } from '../support/moto.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const QUEUES = ['claims', 'events', 'work', 'reap', 'dead'] as const;
@@ -178,18 +177,4 @@ async function createQueues(sqs: SQSClient, seenBy: (url: string) => string): Pr
     urls[name] = seenBy((await sqs.send(new CreateQueueCommand({ QueueName: name, Attributes }))).QueueUrl ?? '');
   }
   return urls;
-}
-
-async function createTable(endpoint: string): Promise<void> {
-  await new DynamoDBClient({ region: 'us-east-1', endpoint }).send(
-    new CreateTableCommand({
-      TableName: 'gleaner',
-      BillingMode: 'PAY_PER_REQUEST',
-      AttributeDefinitions: ['pk', 'sk'].map((AttributeName) => ({ AttributeName, AttributeType: 'S' })),
-      KeySchema: [
-        { AttributeName: 'pk', KeyType: 'HASH' },
-        { AttributeName: 'sk', KeyType: 'RANGE' },
-      ],
-    }),
-  );
 }

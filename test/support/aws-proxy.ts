@@ -1,7 +1,12 @@
 import { createServer, request as httpRequest } from 'node:http';
 
 /** Sends each service's calls where `upstream` says, and notes them as `service:Operation`. */
-export async function startProxy(upstream: (service: string) => string, note: (call: string) => void) {
+export async function startProxy(
+  upstream: (service: string) => string,
+  note: (call: string) => void,
+  /** Whether the answer to this target gets lost: the server has done what it was asked. */
+  loses: (target: string) => boolean = () => false,
+) {
   const server = createServer((incoming, outgoing) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -11,11 +16,17 @@ export async function startProxy(upstream: (service: string) => string, note: (c
       note(`${service}:${operationOf(incoming.headers['x-amz-target'], body.toString(), incoming.url ?? '')}`);
       // Tags given with what is created need a permission of their own.
       if (service === 'ec2' && body.includes('TagSpecification.1.')) note('ec2:CreateTags');
+      const lost = loses(String(incoming.headers['x-amz-target'] ?? ''));
       const base = upstream(service);
       const forwarded = httpRequest(
         `${base}${incoming.url}`,
         { method: incoming.method, headers: incoming.headers },
         (answer) => {
+          if (lost) {
+            answer.resume();
+            answer.on('end', () => outgoing.destroy());
+            return;
+          }
           outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
           answer.pipe(outgoing);
         },

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { freePort, startServer } from './child.ts';
 
 const PYTHON = 'python3.11';
@@ -42,4 +43,23 @@ export function awsEnvironment(url: string): Record<string, string> {
     AWS_REGION: 'us-east-1',
     AWS_EC2_METADATA_DISABLED: 'true',
   };
+}
+
+/** The ledger's table, as the deployment makes it. */
+export async function createTable(endpoint: string): Promise<void> {
+  await new DynamoDBClient({
+    region: 'us-east-1',
+    endpoint,
+    credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+  }).send(
+    new CreateTableCommand({
+      TableName: 'gleaner',
+      BillingMode: 'PAY_PER_REQUEST',
+      AttributeDefinitions: ['pk', 'sk'].map((AttributeName) => ({ AttributeName, AttributeType: 'S' })),
+      KeySchema: [
+        { AttributeName: 'pk', KeyType: 'HASH' },
+        { AttributeName: 'sk', KeyType: 'RANGE' },
+      ],
+    }),
+  );
 }
