@@ -50,7 +50,8 @@ export class TablesLedger implements LedgerStore {
 
   async put(key: LedgerKey, value: LedgerEntry['value'], expiresAt: Date, condition: WriteCondition): Promise<string> {
     const client = await this.#table();
-    const entity = { ...keyOf(key), ...chunked(JSON.stringify(value)), expires: expiresAt.toISOString() };
+    const write = crypto.randomUUID();
+    const entity = { ...keyOf(key), ...chunked(JSON.stringify(value)), expires: expiresAt.toISOString(), write };
     if (condition === 'any') return versionOf(await client.upsertEntity(entity, 'Replace'));
     if (condition === 'absent') {
       try {
@@ -61,11 +62,19 @@ export class TablesLedger implements LedgerStore {
     }
     // A change or removal between this read and the write is refused by the etag.
     const there = await this.#read(key);
+    // An answer that got lost on its way is asked for again, and is refused because of our own write.
+    if (there?.write === write) return versionOf(there);
     const alive = this.#live(there) !== undefined;
     const holds = condition === 'absent' ? !alive : alive && there?.etag === condition.version;
     if (!there || !holds) throw new LedgerConflict(`${key.partition}/${key.sort}`);
     const etag = there.etag;
-    return conditional(key, async () => versionOf(await client.updateEntity(entity, 'Replace', { etag })));
+    try {
+      return await conditional(key, async () => versionOf(await client.updateEntity(entity, 'Replace', { etag })));
+    } catch (error) {
+      const now = error instanceof LedgerConflict ? await this.#read(key) : undefined;
+      if (now?.write !== write) throw error;
+      return versionOf(now);
+    }
   }
 
   async delete(key: LedgerKey, condition?: { readonly version: string }): Promise<void> {
