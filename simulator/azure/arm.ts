@@ -2,8 +2,9 @@ import type { Answer } from '../http.ts';
 import { ArmError, armErrors } from './errors.ts';
 import { groupOf } from './estate.ts';
 import type { OperationNames, Operations } from './operations.ts';
-import { type Body, type DiskBody, type Kind, kindOf, LOCATION, type NicBody, TYPES } from './shapes.ts';
+import { type Body, type DiskBody, type Kind, kindOf, LOCATION, type NicBody, TENANT, TYPES } from './shapes.ts';
 import type { Subscription } from './subscription.ts';
+import { write } from './writes.ts';
 
 /** One request to ARM, in parts. */
 export interface ArmRequest {
@@ -11,6 +12,7 @@ export interface ArmRequest {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly origin: string;
+  readonly body: string;
 }
 
 /** What a path asks for, and the name of the action as roles name it. */
@@ -22,6 +24,7 @@ export interface Route {
 
 /** A resource, a group's resources of a type, or (without a group) the subscription's. */
 const RESOURCE = /^\/subscriptions\/([^/]+)(?:\/resourcegroups\/([^/]+))?\/providers\/([^/]+\/[^/]+)(?:\/([^/]+))?$/i;
+const SUBSCRIPTION = /^\/subscriptions\/([^/]+)$/i;
 const GROUP = /^\/subscriptions\/([^/]+)\/resourcegroups(?:\/([^/]+))?$/i;
 const POLL =
   /^\/subscriptions\/([^/]+)\/(?:providers\/(microsoft\.(?:compute|network))\/locations\/[^/]+\/)?(\w+)\/(0p-\d+)$/i;
@@ -55,11 +58,42 @@ export function routeOf(request: ArmRequest, operations: Operations): Route {
         answer: (one) => remove(one, kind, group ?? '', name, request, operations),
       };
     }
+    if (method === 'PUT' && (kind === 'disk' || kind === 'snapshot')) {
+      const answer = (one: Subscription) =>
+        write(one, kind, putOf(one, group ?? '', name, request), NAMES.disk, operations);
+      return { action: `${TYPES[kind]}/write`, subscription, answer };
+    }
     throw armErrors.notAllowed(method);
   }
+  const whole = SUBSCRIPTION.exec(path);
+  if (whole) return subscriptionRoute(whole[1] ?? '', method);
   const groups = GROUP.exec(path);
   if (!groups) throw armErrors.noSuchPath(path);
   return groupRoute(groups[1] ?? '', groups[2], request, operations);
+}
+
+function putOf(one: Subscription, group: string, name: string, { origin, body }: ArmRequest) {
+  return { group: needGroup(one, group), name, body, base: operationsBase(one, 'disk', origin) };
+}
+
+function operationsBase(one: Subscription, kind: 'disk' | 'nic', origin: string): string {
+  const provider = kind === 'disk' ? 'Microsoft.Compute' : 'Microsoft.Network';
+  return `${origin}/subscriptions/${one.id}/providers/${provider}/locations/${LOCATION}`;
+}
+
+function subscriptionRoute(subscription: string, method: string): Route {
+  if (method !== 'GET') throw armErrors.notAllowed(method);
+  const answer = (one: Subscription) =>
+    ok({
+      id: `/subscriptions/${one.id}`,
+      subscriptionId: one.id,
+      tenantId: TENANT,
+      displayName: 'Simulated',
+      state: one.state,
+      authorizationSource: 'RoleBased',
+      managedByTenants: [],
+    });
+  return { action: 'Microsoft.Resources/subscriptions/read', subscription, answer };
 }
 
 function pollRoute(
@@ -140,7 +174,7 @@ function list(
 
 function remove(
   one: Subscription,
-  kind: 'disk' | 'nic',
+  kind: Exclude<Kind, 'vm'>,
   group: string,
   name: string,
   { origin }: ArmRequest,
@@ -150,14 +184,14 @@ function remove(
   const body = one.get(id);
   if (!body) return { status: 204, body: '' };
   refuseUse(one, body);
-  const provider = kind === 'disk' ? 'Microsoft.Compute' : 'Microsoft.Network';
-  const base = `${origin}/subscriptions/${one.id}/providers/${provider}/locations/${LOCATION}`;
+  const lane = kind === 'nic' ? 'nic' : 'disk';
+  const base = operationsBase(one, lane, origin);
   const state = (provisioningState: string) => {
     const now = one.get(id);
     if (now) one.put({ ...now, properties: { ...now.properties, provisioningState } } as Body);
   };
   state('Deleting');
-  return operations.begin(base, NAMES[kind], one.pace[kind], () => {
+  return operations.begin(base, NAMES[lane], one.pace[lane], () => {
     const failure = one.failAtEnd.get(id.toLowerCase());
     if (!failure) return one.remove(id);
     state('Failed');
@@ -175,6 +209,7 @@ function refuseUse(one: Subscription, body: Body): void {
     if (reserved !== undefined) throw armErrors.nicReserved(reserved);
     return;
   }
+  // A snapshot's only use is an export, which its state tells as a disk's does.
   const { managedBy, managedByExtended, properties } = body as DiskBody;
   const holder = managedBy ?? managedByExtended?.[0];
   if (holder !== undefined) throw armErrors.diskAttached(body.name, holder);
@@ -191,7 +226,7 @@ function removeGroup(one: Subscription, group: string, { origin }: ArmRequest, o
   return operations.begin(base, NAMES.group, one.pace.group, () => {
     const inGroup = (id: string | undefined) => id !== undefined && groupOf(id) === known.toLowerCase();
     const blockers = [...one.all()].filter((body) => {
-      if (!inGroup(body.id) || body.type === TYPES.vm) return false;
+      if (!inGroup(body.id) || body.type === TYPES.vm || body.type === TYPES.snapshot) return false;
       const holder =
         body.type === TYPES.nic ? (body as NicBody).properties.virtualMachine?.id : (body as DiskBody).managedBy;
       return !inGroup(holder);

@@ -62,6 +62,12 @@ export const armErrors = {
     new ArmError(404, 'ResourceGroupNotFound', `Resource group '${group}' could not be found.`),
   subscriptionNotFound: (subscription: string) =>
     new ArmError(404, 'SubscriptionNotFound', `The subscription '${subscription}' could not be found.`),
+  disabled: (subscription: string) =>
+    new ArmError(
+      409,
+      'ReadOnlyDisabledSubscription',
+      `The subscription '${subscription}' is disabled and therefore marked as read only. You cannot perform any write actions on this subscription until it is re-enabled.`,
+    ),
   missingApiVersion: () =>
     new ArmError(
       400,
@@ -72,11 +78,11 @@ export const armErrors = {
     new ArmError(404, 'InvalidResourceType', `The resource type could not be found at '${path}'.`),
   notAllowed: (method: string) =>
     new ArmError(405, 'HttpMethodNotSupported', `The http method '${method}' is not supported for this resource.`),
-  scopeLocked: (scope: string, locks: readonly string[]) =>
+  scopeLocked: (verb: 'delete' | 'write', scope: string, locks: readonly string[]) =>
     new ArmError(
       409,
       'ScopeLocked',
-      `The scope '${scope}' cannot perform delete operation because following scope(s) are locked: '${locks.join(', ')}'. Please remove the lock and try again.`,
+      `The scope '${scope}' cannot perform ${verb} operation because following scope(s) are locked: '${locks.join(', ')}'. Please remove the lock and try again.`,
     ),
   authorizationFailed: (action: string, scope: string) =>
     new ArmError(
@@ -122,6 +128,15 @@ export const armErrors = {
       409,
       'OperationNotAllowed',
       `There is an active shared access signature outstanding for disk ${name}. Call EndGetAccess before attaching or deleting the disk. Learn more here: aka.ms/revokeaccessapi.`,
+    ),
+  invalidParameter: (target: string, why: string) =>
+    new ArmError(400, 'InvalidParameter', `The value of parameter ${target} is invalid. ${why}`),
+  noSource: (id: string) => new ArmError(404, 'NotFound', `Resource ${id} was not found.`),
+  sourceNotReady: (name: string) =>
+    new ArmError(
+      409,
+      'ReferencedResourceNotProvisioned',
+      `Cannot proceed with operation since resource ${name} is not in Succeeded state.`,
     ),
   groupBlocked: (group: string, ids: readonly string[]) =>
     new ArmError(

@@ -105,7 +105,7 @@ export class Estate {
     return body;
   }
 
-  protected guid(): string {
+  uniqueId(): string {
     this.#serial += 1;
     return `9a000000-0000-4000-8000-${String(this.#serial).padStart(12, '0')}`;
   }

@@ -1,4 +1,6 @@
 import type { World } from '../world/world.ts';
+import { TENANT } from './shapes.ts';
+import { Webhook, type WebhookOptions } from './webhook.ts';
 
 export interface VmChange {
   readonly subscription: string;
@@ -32,6 +34,13 @@ export class EventFeed {
 
   listen(listener: (delivery: Delivery) => void, schema: EventSchema = 'EventGridSchema'): void {
     this.#listeners.push({ schema, listener });
+  }
+
+  /** Delivers to an HTTP endpoint, with Event Grid's retries. */
+  push(url: string, options: WebhookOptions = {}): Webhook {
+    const webhook = new Webhook(this.#world, url, options);
+    this.listen((delivery) => webhook.deliver(delivery), options.schema);
+    return webhook;
   }
 
   emit(change: VmChange): void {
@@ -92,7 +101,7 @@ function toNotice({ subscription, vmId, change, time }: VmChange, serial: number
       operationName,
       status: 'Succeeded',
       subscriptionId: subscription,
-      tenantId: '7e4a4700-0000-4000-8000-000000000001',
+      tenantId: TENANT,
     },
   };
 }

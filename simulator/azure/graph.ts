@@ -1,6 +1,7 @@
 import type { Answer } from '../http.ts';
 import type { Fault } from '../world/faults.ts';
 import type { World } from '../world/world.ts';
+import { type Casing, cased } from './casing.ts';
 import { ArmError } from './errors.ts';
 import { groupOf } from './estate.ts';
 import { parseQuery } from './kql.ts';
@@ -74,7 +75,8 @@ export class ResourceGraph {
     for (const id of asked) {
       const subscription = subscriptions.get(id.toLowerCase());
       if (!subscription) throw new ArmError(403, 'Forbidden', `No access to subscription ${id}.`);
-      for (const body of subscription.indexed()) if (!this.hidden.has(body.id.toLowerCase())) yield rowOf(body, id);
+      for (const body of subscription.indexed())
+        if (!this.hidden.has(body.id.toLowerCase())) yield rowOf(recased(body, subscription.casing), id);
     }
   }
 
@@ -104,6 +106,14 @@ function parse(body: string): GraphRequest {
   } catch {
     throw new ArmError(400, 'InvalidRequestContent', 'The request content was invalid and could not be deserialized.');
   }
+}
+
+/** `mixed` differs from resource to resource here, and stays the same over the pages of an answer. */
+function recased(body: Body, casing: Casing): Body {
+  if (casing === 'kept') return body;
+  return JSON.parse(
+    cased(JSON.stringify(body), casing, body.id.length + body.id.charCodeAt(body.id.length - 1)),
+  ) as Body;
 }
 
 /** Resource Graph writes types and group names small. */

@@ -1,7 +1,7 @@
 import type { Answer } from '../http.ts';
 import type { World } from '../world/world.ts';
 import { ArmError } from './errors.ts';
-import { armTime } from './shapes.ts';
+import { armTime, type Body } from './shapes.ts';
 
 export interface Pace {
   /** How long the operation takes. */
@@ -15,6 +15,8 @@ interface Operation {
   readonly started: Date;
   ended?: Date;
   error?: ArmError;
+  /** What there is at the end, where the operation makes something. */
+  readonly made?: () => Body | undefined;
 }
 
 /** Long-running operations: begun with 202, then polled by their status document or by their result. */
@@ -28,9 +30,10 @@ export class Operations {
   }
 
   /** `finish` runs when the time is up; an ArmError that it throws is the operation's end. `base`: URL up to `…/locations/<l>`. */
-  begin(base: string, names: OperationNames, pace: Pace, finish: () => void): Answer {
+  begin(base: string, names: OperationNames, pace: Pace, finish: () => void, made?: () => Body | undefined): Answer {
     this.#serial += 1;
-    const operation: Operation = { id: `0p-${String(this.#serial).padStart(8, '0')}`, started: this.#world.now() };
+    const id = `0p-${String(this.#serial).padStart(8, '0')}`;
+    const operation: Operation = { id, started: this.#world.now(), ...(made && { made }) };
     this.#running.set(operation.id, operation);
     const end = () => {
       operation.ended = this.#world.clock.now();
@@ -56,11 +59,12 @@ export class Operations {
   poll(id: string, result: boolean, pace: Pace): Answer {
     const operation = this.#running.get(id);
     if (!operation) throw new ArmError(404, 'NotFound', `Operation ${id} was not found.`);
-    const { started, ended, error } = operation;
+    const { started, ended, error, made } = operation;
     if (result) {
       if (!ended) return { status: 202, headers: retryAfter(pace), body: '' };
       if (error) throw error;
-      return { status: 204, body: '' };
+      const body = made?.();
+      return body ? { status: 200, body: JSON.stringify(body) } : { status: 204, body: '' };
     }
     const status = ended ? (error ? 'Failed' : 'Succeeded') : 'InProgress';
     const times = { startTime: armTime(started), ...(ended && { endTime: armTime(ended) }) };

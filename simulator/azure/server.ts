@@ -3,6 +3,7 @@ import { TokenBucket } from '../world/bucket.ts';
 import type { Fault } from '../world/faults.ts';
 import { World } from '../world/world.ts';
 import { type ArmRequest, type Route, routeOf } from './arm.ts';
+import { cased } from './casing.ts';
 import { ArmError, armErrors } from './errors.ts';
 import { EventFeed } from './events.ts';
 import { ResourceGraph } from './graph.ts';
@@ -25,7 +26,7 @@ export interface AzureSimulator {
   readonly events: EventFeed;
   /** Every answer with a body that was given, with its action: to be held against the API's models. */
   readonly answers: { action: string; status: number; body: string }[];
-  /** ARM's documented buckets (deletes 200 + 10/s, reads 250 + 25/s) and Resource Graph's 15 queries in 5 s. */
+  /** ARM's documented buckets (deletes and writes 200 + 10/s each, reads 250 + 25/s) and Resource Graph's 15 queries in 5 s. */
   throttle(): void;
   close(): Promise<void>;
 }
@@ -55,9 +56,10 @@ export async function startAzureSimulator(options: AzureSimulatorOptions = {}): 
       path: decodeURIComponent(url.pathname),
       query: url.searchParams,
       origin: url.origin,
+      body,
     };
     world.now();
-    const { answer, action, fault } = face.answer(request, body);
+    const { answer, action, fault } = face.answer(request);
     const write = method === 'DELETE' || method === 'PUT' || method === 'PATCH';
     world.log({
       cloud: 'azure',
@@ -120,12 +122,13 @@ class Face {
 
   throttle(): void {
     for (const id of this.#subscriptions.keys()) {
-      this.#buckets.set(`${id} deletes`, new TokenBucket(200, 10, this.#world.clock.now()));
+      for (const kind of ['deletes', 'writes'])
+        this.#buckets.set(`${id} ${kind}`, new TokenBucket(200, 10, this.#world.clock.now()));
       this.#buckets.set(`${id} reads`, new TokenBucket(250, 25, this.#world.clock.now()));
     }
   }
 
-  answer(request: ArmRequest, body: string): Answered {
+  answer(request: ArmRequest): Answered {
     let action = `${request.method} ${request.path}`;
     let fault: Fault | undefined;
     try {
@@ -138,7 +141,7 @@ class Face {
         const { status, code, message, retryAfterS } = fault;
         throw new ArmError(status, code, message, retryAfterS === undefined ? {} : { retryAfterS });
       }
-      if (!route) return { answer: this.#graph.answer(body, this.#subscriptions, fault), action, fault };
+      if (!route) return { answer: this.#graph.answer(request.body, this.#subscriptions, fault), action, fault };
       const answer = this.#arm(route, request);
       return { answer: fault?.kind === 'partial' ? halved(answer) : answer, action, fault };
     } catch (error) {
@@ -150,11 +153,13 @@ class Face {
   #arm(route: Route, { method, path }: ArmRequest): Answer {
     const subscription = this.#subscriptions.get(route.subscription.toLowerCase());
     if (!subscription) throw armErrors.subscriptionNotFound(route.subscription);
-    const kind = method === 'DELETE' ? 'deletes' : 'reads';
+    const kind = method === 'DELETE' ? 'deletes' : method === 'PUT' ? 'writes' : 'reads';
     const bucket = this.#buckets.get(`${subscription.id.toLowerCase()} ${kind}`);
-    if (bucket?.take(this.#world.clock.now()) === false) throw armErrors.throttled(kind === 'deletes' ? 1 : 2);
+    if (bucket?.take(this.#world.clock.now()) === false) throw armErrors.throttled(kind === 'reads' ? 2 : 1);
     if (subscription.denied.has(route.action)) throw armErrors.authorizationFailed(route.action, path);
     if (method === 'DELETE') guardDelete(subscription, route.action, path);
+    if (method === 'PUT') guardWrite(subscription, path);
+    if (kind !== 'reads' && subscription.state === 'Disabled') throw armErrors.disabled(subscription.id);
     const answer = route.answer(subscription);
     this.#serial += 1;
     const left = bucket && { [`x-ms-ratelimit-remaining-subscription-${kind}`]: String(Math.floor(bucket.tokens)) };
@@ -171,16 +176,18 @@ function guardDelete(subscription: Subscription, action: string, path: string): 
   const deniedAt = [...subscription.denyAssignments].find(isAbove);
   if (deniedAt !== undefined) throw armErrors.denied(action, path, deniedAt);
   const locked = [...subscription.locks.keys()].filter((at) => isAbove(at) || isBelow(at));
-  if (locked.length > 0) throw armErrors.scopeLocked(path, locked);
+  if (locked.length > 0) throw armErrors.scopeLocked('delete', path, locked);
 }
 
-function cased(body: string, casing: Subscription['casing'], serial: number): string {
-  const now = casing === 'mixed' ? (['kept', 'upper', 'lower'] as const)[serial % 3] : casing;
-  if (now === 'kept' || now === undefined) return body;
-  return body.replace(/"\/subscriptions\/[^"]*"/gi, (id) =>
-    now === 'lower'
-      ? id.toLowerCase()
-      : id.replace(/(\/resourcegroups\/)([^/"]+)/i, (_, word: string, group: string) => word + group.toUpperCase()),
+/** Only a read-only lock forbids writing. */
+function guardWrite(subscription: Subscription, path: string): void {
+  const scope = `${path.toLowerCase()}/`;
+  const locks = [...subscription.locks].filter(([at, level]) => level === 'ReadOnly' && scope.startsWith(`${at}/`));
+  if (locks.length === 0) return;
+  throw armErrors.scopeLocked(
+    'write',
+    path,
+    locks.map(([at]) => at),
   );
 }
 
@@ -194,7 +201,7 @@ function halved(answer: Answer): Answer {
 }
 
 function codeOf({ status, body }: Answer): { code?: string } {
-  if (status < 400) return {};
+  if (status < 400 || !body.startsWith('{')) return {};
   const { error } = JSON.parse(body) as { error?: { code?: string } };
   return error?.code === undefined ? {} : { code: error.code };
 }

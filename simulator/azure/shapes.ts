@@ -1,4 +1,10 @@
-import type { DiskProperties, DiskSku, VirtualMachineProperties } from '@azure/arm-compute';
+import type {
+  DiskProperties,
+  DiskSku,
+  SnapshotProperties,
+  SnapshotSku,
+  VirtualMachineProperties,
+} from '@azure/arm-compute';
 import type { NetworkInterfacePropertiesFormat } from '@azure/arm-network';
 
 /** A type of the SDK's model as it travels: dates are texts, and nothing is read-only to the one who answers. */
@@ -30,6 +36,7 @@ interface Tracked<Properties> {
   readonly type: string;
   readonly location: string;
   tags: Readonly<Record<string, string>>;
+  zones?: string[];
   properties: Properties;
 }
 
@@ -38,15 +45,20 @@ export interface DiskBody extends Tracked<DiskWire> {
   managedBy?: string | undefined;
   managedByExtended?: string[] | undefined;
 }
+/** What a disk held, kept beyond its deletion. */
+export interface SnapshotBody extends Tracked<Wire<SnapshotProperties>> {
+  sku: Wire<SnapshotSku>;
+}
 export interface NicBody extends Tracked<NicWire> {
   readonly etag: string;
 }
 export type VmBody = Tracked<VmWire>;
-export type Body = DiskBody | NicBody | VmBody;
+export type Body = DiskBody | NicBody | SnapshotBody | VmBody;
 
 export const TYPES = {
   disk: 'Microsoft.Compute/disks',
   nic: 'Microsoft.Network/networkInterfaces',
+  snapshot: 'Microsoft.Compute/snapshots',
   vm: 'Microsoft.Compute/virtualMachines',
 } as const;
 export type Kind = keyof typeof TYPES;
@@ -56,6 +68,7 @@ export function kindOf(armType: string): Kind | undefined {
 }
 
 export const LOCATION = 'westeurope';
+export const TENANT = '7e4a4700-0000-4000-8000-000000000001';
 /** What a node's resources carry that machine-controller-manager made. */
 export const mcmTags = (cluster: string) => ({
   [`kubernetes.io-cluster-${cluster}`]: '1',

@@ -1,13 +1,18 @@
 import type { World } from '../world/world.ts';
+import type { Casing } from './casing.ts';
 import { Estate } from './estate.ts';
 import type { VmChange } from './events.ts';
+import { type MachineStyle, partsOf, profilesOf } from './machines.ts';
 import type { Pace } from './operations.ts';
 import { armTime, type DiskBody, type DiskWire, mcmTags, type NicBody, type NicWire, type VmBody } from './shapes.ts';
 
 export interface VmSpec {
   readonly group?: string;
-  /** Cluster of the tags that machine-controller-manager sets. Default: the group's name, lower-cased. */
+  /** Whose names and tags it has. Default: `mcm`. */
+  readonly style?: MachineStyle;
+  /** Cluster of the tags that its controller sets. Default: the group's name, lower-cased. */
   readonly cluster?: string;
+  /** Default: 1; Karpenter makes none. */
   readonly dataDisks?: number;
   /** Deletes NIC and disks with the VM. Default: they stay. */
   readonly cascade?: boolean;
@@ -24,8 +29,8 @@ const RESERVED_MS = 180_000;
 
 /** One subscription's estate, and what people, controllers and time do to it. Bodies are kept as ARM would answer them. */
 export class Subscription extends Estate {
-  /** Casing of the ids in answers: as made, the group's name in capitals, all small, or now one and now another. */
-  casing: 'kept' | 'upper' | 'lower' | 'mixed' = 'kept';
+  casing: Casing = 'kept';
+  state: 'Enabled' | 'Disabled' | 'Warned' = 'Enabled';
   /** ARM's page size of lists. */
   pageSize = 1000;
   readonly pace: Readonly<Record<'disk' | 'nic' | 'group', Pace>> = {
@@ -64,7 +69,7 @@ export class Subscription extends Estate {
         diskState: 'Unattached',
         provisioningState: 'Succeeded',
         timeCreated: armTime(this.world.now()),
-        uniqueId: this.guid(),
+        uniqueId: this.uniqueId(),
         ...properties,
       },
     };
@@ -78,11 +83,11 @@ export class Subscription extends Estate {
     const { group = 'shoot--one', tags = mcmTags(group.toLowerCase()), properties } = spec;
     const body: NicBody = {
       ...this.tracked('nic', group, name),
-      etag: `W/"${this.guid()}"`,
+      etag: `W/"${this.uniqueId()}"`,
       tags,
       properties: {
         provisioningState: 'Succeeded',
-        resourceGuid: this.guid(),
+        resourceGuid: this.uniqueId(),
         ipConfigurations: [{ name: 'ipconfig', properties: { primary: true, privateIPAddress: '10.250.0.4' } }],
         nicType: 'Standard',
         enableAcceleratedNetworking: false,
@@ -98,40 +103,27 @@ export class Subscription extends Estate {
     return this.createNic(name, { ...spec, properties: { privateEndpoint: { id: endpoint } } });
   }
 
-  /** A machine as machine-controller-manager makes it: NIC, then VM with its OS disk and data disks. */
-  createVm(
-    name: string,
-    { group = 'shoot--one', cluster = group.toLowerCase(), dataDisks = 1, cascade = false }: VmSpec = {},
-  ): MadeVm {
-    const tags = mcmTags(cluster);
-    const nic = this.createNic(`${name}-nic`, { group, tags });
-    const os = this.createDisk(`${name}-os-disk`, {
+  /** A machine as its controller makes it: NIC, then VM with its OS disk and data disks. */
+  createVm(name: string, spec: VmSpec = {}): MadeVm {
+    const { group = 'shoot--one', cluster = group.toLowerCase(), cascade = false, style = 'mcm' } = spec;
+    const { dataDisks = style === 'karpenter' ? 0 : 1 } = spec;
+    const parts = partsOf(style, name, cluster);
+    const { tags } = parts;
+    const nic = this.createNic(parts.nic, { group, tags });
+    const os = this.createDisk(parts.osDisk, {
       group,
       tags,
       properties: { creationData: { createOption: 'FromImage' } },
     });
-    const data = Array.from({ length: dataDisks }, (_, lun) =>
-      this.createDisk(`${name}-${lun}-data-disk`, { group, tags }),
-    );
-    const deleteOption = cascade ? 'Delete' : 'Detach';
+    const data = Array.from({ length: dataDisks }, (_, lun) => this.createDisk(parts.dataDisk(lun), { group, tags }));
     const body: VmBody = {
       ...this.tracked('vm', group, name),
       tags,
       properties: {
-        vmId: this.guid(),
+        vmId: this.uniqueId(),
         timeCreated: armTime(this.world.now()),
         provisioningState: 'Succeeded',
-        networkProfile: { networkInterfaces: [{ id: nic, properties: { primary: true, deleteOption } }] },
-        storageProfile: {
-          osDisk: {
-            name: `${name}-os-disk`,
-            createOption: 'FromImage',
-            osType: 'Linux',
-            managedDisk: { id: os },
-            deleteOption,
-          },
-          dataDisks: data.map((id, lun) => ({ lun, createOption: 'Attach', managedDisk: { id }, deleteOption })),
-        },
+        ...profilesOf(nic, os, data, cascade),
       },
     };
     this.put(body);
@@ -139,6 +131,25 @@ export class Subscription extends Estate {
     this.put({ ...this.nic(nic), properties: { ...this.nic(nic).properties, virtualMachine: { id: body.id } } });
     this.#emit({ subscription: this.id, vmId: body.id, change: 'write', time: this.world.clock.now() });
     return { vm: body.id, nic, disks: [os, ...data] };
+  }
+
+  /** A machine whose VM could not be made: its NIC was made before, and is reserved. A failed write tells nobody. */
+  failVm(name: string, spec: Pick<VmSpec, 'group' | 'cluster' | 'style'> = {}): MadeVm {
+    const { group = 'shoot--one', cluster = group.toLowerCase(), style = 'mcm' } = spec;
+    const parts = partsOf(style, name, cluster);
+    const nic = this.createNic(parts.nic, { group, tags: parts.tags });
+    const vm = this.tracked('vm', group, name).id;
+    this.reserve(nic, vm);
+    return { vm, nic, disks: [] };
+  }
+
+  /** Stops a VM without giving up what it has: its disks read `Reserved`. */
+  deallocateVm(id: string): void {
+    this.#changeDisksOf(id, 'Reserved');
+  }
+
+  startVm(id: string): void {
+    this.#changeDisksOf(id, 'Attached');
   }
 
   /** What its delete options name goes along; the rest stays, free, its NIC reserved for a while. */
@@ -149,11 +160,8 @@ export class Subscription extends Estate {
       if (link.deleteOption === 'Delete') this.remove(nic);
       else if (this.get(nic)) this.freeNic(nic, reserve ? id : undefined);
     }
-    const { osDisk, dataDisks = [] } = properties.storageProfile ?? {};
-    for (const one of [osDisk, ...dataDisks]) {
-      const disk = one?.managedDisk?.id;
-      if (disk === undefined || !this.get(disk)) continue;
-      if (one?.deleteOption === 'Delete') this.remove(disk);
+    for (const { disk, goesAlong } of this.#disksOf(properties)) {
+      if (goesAlong) this.remove(disk);
       else this.freeDisk(disk);
     }
     this.#emit({ subscription: this.id, vmId: id, change: 'delete', time: this.world.clock.now() });
@@ -221,6 +229,20 @@ export class Subscription extends Estate {
 
   deny(scope: string): void {
     this.denyAssignments.add(scope.toLowerCase());
+  }
+
+  /** Those that still exist. */
+  #disksOf({ storageProfile }: VmBody['properties']): { disk: string; goesAlong: boolean }[] {
+    const { osDisk, dataDisks = [] } = storageProfile ?? {};
+    return [osDisk, ...dataDisks].flatMap((one) => {
+      const disk = one?.managedDisk?.id;
+      return disk !== undefined && this.get(disk) ? [{ disk, goesAlong: one?.deleteOption === 'Delete' }] : [];
+    });
+  }
+
+  #changeDisksOf(vmId: string, diskState: 'Reserved' | 'Attached'): void {
+    const change = { diskState, LastOwnershipUpdateTime: armTime(this.world.clock.now()) };
+    for (const { disk } of this.#disksOf(this.vm(vmId).properties)) this.#changeDisk(disk, change, vmId);
   }
 
   #hold(id: string, vmId: string): void {
