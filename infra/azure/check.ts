@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bicep, type Compiled, compilerMissing, FOLDER, SNAPSHOT } from './compiler.ts';
 
@@ -9,16 +10,11 @@ interface Problem {
 
 /** Everything that the compiler has to say is a problem, warnings too. */
 export function check(): Problem[] {
-  const files = [
-    'main.bicep',
-    'main.bicepparam',
-    ...readdirSync(join(FOLDER, 'modules')).map((file) => `modules/${file}`),
-  ];
   return [
     ...spoken('build', bicep('build', 'main.bicep', '--stdout')),
     ...spoken('build-params', bicep('build-params', 'main.bicepparam', '--stdout')),
     ...linted(),
-    ...files.flatMap(formatted),
+    ...formatted(),
     ...spoken(
       'snapshot (npm run snapshot:azure makes it anew)',
       bicep('snapshot', 'main.bicepparam', '--mode', 'validate', ...SNAPSHOT),
@@ -41,10 +37,27 @@ function linted(): Problem[] {
   }
 }
 
-function formatted(file: string): Problem[] {
-  const { stdout } = bicep('format', file, '--stdout');
-  const same = stdout.trimEnd() === readFileSync(join(FOLDER, file), 'utf8').trimEnd();
-  return same ? [] : [{ check: 'format', says: `${file} is not formatted: bicep format ${file}` }];
+/** Formats a copy, in one go, and compares: a run of the compiler for each file takes as long as all the rest. */
+function formatted(): Problem[] {
+  const copy = mkdtempSync(join(tmpdir(), 'gleaner-format-'));
+  try {
+    const files = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter((file) =>
+      /\.bicep(param)?$/.test(file),
+    );
+    for (const file of files) cpSync(join(FOLDER, file), join(copy, file));
+    const said = spoken('format', bicep('format', '--pattern', join(copy, '**/*.bicep')));
+    const example = spoken('format', bicep('format', join(copy, 'main.bicepparam')));
+    const changed = files.filter(
+      (file) => readFileSync(join(copy, file), 'utf8') !== readFileSync(join(FOLDER, file), 'utf8'),
+    );
+    return [
+      ...said,
+      ...example,
+      ...changed.map((file) => ({ check: 'format', says: `${file} is not formatted: bicep format ${file}` })),
+    ];
+  } finally {
+    rmSync(copy, { recursive: true });
+  }
 }
 
 function main(): void {

@@ -13,7 +13,7 @@ const full = { eventSubscription: true, alertEmail: 'owner@example.com', policy:
 const of = (type: string, parameters: object = full) =>
   deployed({ ...parameters }).filter((one) => one.type.toLowerCase() === type.toLowerCase());
 const only = (type: string) => of(type)[0]?.properties as Record<string, never>;
-const names = (type: string) => of(type).map(({ name }) => name.split('/').at(-1));
+const names = (type: string) => of(type).map(({ name }) => name.split('/').at(-1) ?? '');
 
 describe.skipIf(missing !== undefined)('the Bicep deployment', () => {
   it('compiles, is linted and formatted, and deploys what the snapshot says: the compiler has nothing to say', () => {
@@ -83,7 +83,7 @@ describe.skipIf(missing !== undefined)('the Bicep deployment', () => {
   it('makes the queues, their poison queues and the table that the functions name', () => {
     const queues = ['gleaner-events', 'gleaner-reap', 'gleaner-work'];
     const main = readFileSync(join(ROOT, 'functions/azure/main.ts'), 'utf8');
-    expect([...main.matchAll(/queueName: '([^']+)'/g)].map((match) => match[1]).toSorted()).toEqual(queues);
+    expect([...main.matchAll(/queueName: '([^']+)'/g)].map((match) => match[1] ?? '').toSorted()).toEqual(queues);
     expect(names('Microsoft.Storage/storageAccounts/queueServices/queues').toSorted()).toEqual(
       queues.flatMap((queue) => [queue, `${queue}-poison`]),
     );
