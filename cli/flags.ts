@@ -75,6 +75,15 @@ export function scopeOf(flags: Flags): ScopeRequest {
   };
 }
 
+/** What a sweep looks at. @throws InputError also where Azure is asked without a subscription */
+export function sweepScopeOf(flags: Flags): ScopeRequest {
+  const request = scopeOf(flags);
+  if (flags.cloud === 'azure' && !request.subscriptions && !request.vm?.includes('/')) {
+    throw new InputError('--subscription', 'is needed on Azure');
+  }
+  return request;
+}
+
 /** Azure looks a VM up in its resource group: a bare name needs the group beside it. */
 function vmOf({ cloud, vm = '', resourceGroup }: Flags, subscriptions: readonly string[] | undefined): string {
   if (cloud !== 'azure' || vm.includes('/')) return vm;

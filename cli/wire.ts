@@ -4,19 +4,21 @@ import { join } from 'node:path';
 import type { Engine } from '../shared/core/engine.ts';
 import { InputError } from '../shared/core/errors.ts';
 import type { Policy } from '../shared/core/policy.ts';
-import type { Clock, Cloud, LedgerStore, Notifier } from '../shared/core/ports.ts';
+import type { Clock, Cloud, LedgerStore, Log, Notifier } from '../shared/core/ports.ts';
 import { SystemClock } from '../shared/local/clock.ts';
 import { createLog } from '../shared/local/log.ts';
 import type { Flags } from './flags.ts';
 
 const DEFAULT_REGION = 'us-east-1';
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
 /** Nobody is told by the CLI: its report is the telling. */
 const quiet: Notifier = { notify: async () => {} };
 
 /** Puts the pieces together that the flags name. `writes` false never makes a ledger that is not there. */
 export async function engineOf(flags: Flags, policy: Policy, writes: boolean): Promise<Engine> {
   const clock = new SystemClock();
-  const log = createLog({ level: flags.verbose ? 'debug' : 'error', stream: process.stderr });
+  // Everything that a person must know is in the report; the log is for those who ask for it.
+  const log = flags.verbose ? createLog({ level: 'debug', stream: process.stderr }) : silent;
   const cloud = await cloudOf(flags, clock);
   const store = await ledgerOf(flags, clock, writes);
   return { cloud, store, policy, clock, log, notifier: quiet };

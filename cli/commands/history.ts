@@ -1,9 +1,8 @@
-import Table from 'cli-table3';
 import { history } from '../../shared/core/explain.ts';
 import { Ledger } from '../../shared/core/ledger.ts';
 import { SystemClock } from '../../shared/local/clock.ts';
 import type { Flags } from '../flags.ts';
-import { paint } from '../output/style.ts';
+import { shortId, table } from '../output/table.ts';
 import { ledgerOf } from '../wire.ts';
 
 /** `gleaner history`. @returns the exit code */
@@ -19,14 +18,15 @@ export async function historyCommand(flags: Flags): Promise<number> {
       process.stdout.write('no deletions recorded\n');
       return 0;
     }
-    const table = new Table({
-      head: ['at', 'kind', 'id', 'name', 'run', 'snapshot'].map((one) => paint('bold', one)),
-      style: { head: [], border: [], compact: true },
-    });
-    for (const { at, kind, id, name, runId, snapshotId } of items) {
-      table.push([at ?? '', kind, id, name, runId.slice(0, 8), snapshotId ?? '']);
-    }
-    process.stdout.write(`${table.toString()}\n`);
+    const rows = items.map(({ at = '', kind, id, name, runId, snapshotId }) => [
+      at,
+      kind,
+      shortId(id),
+      name,
+      runId.slice(0, 8),
+      snapshotId ?? '',
+    ]);
+    process.stdout.write(`${table(['at', 'kind', 'id', 'name', 'run', 'snapshot'], rows)}\n`);
     return 0;
   } finally {
     await store.close();

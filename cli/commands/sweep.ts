@@ -5,7 +5,7 @@ import { InputError } from '../../shared/core/errors.ts';
 import type { Mode } from '../../shared/core/model.ts';
 import type { ScopeRequest } from '../../shared/core/ports.ts';
 import { exitCodeOf, type Report, type ReportItem } from '../../shared/core/report.ts';
-import { durationOf, type Flags, modeOf, policyOf, scopeOf } from '../flags.ts';
+import { durationOf, type Flags, modeOf, policyOf, sweepScopeOf } from '../flags.ts';
 import { interruptible } from '../interrupt.ts';
 import { JsonReport } from '../output/json-stream.ts';
 import { printReport } from '../output/report-table.ts';
@@ -18,7 +18,7 @@ const TABLE_ITEMS = 5000;
 export async function sweepCommand(verb: 'plan' | 'sweep', flags: Flags): Promise<number> {
   const policy = policyOf(flags);
   const mode = modeOf(flags, policy);
-  const request = scopeOf(flags);
+  const request = sweepScopeOf(flags);
   const waitMs = durationOf('wait', flags.wait) ?? 0;
   const deletes = verb === 'sweep' && mode === 'enforce';
   if (deletes && !flags.yes && !process.stdin.isTTY) {

@@ -1,7 +1,7 @@
-import Table from 'cli-table3';
 import { formatDuration } from '../../shared/core/duration.ts';
 import type { Report, ReportItem } from '../../shared/core/report.ts';
 import { OUTCOME_STYLE, paint } from './style.ts';
+import { shortId, table } from './table.ts';
 
 /** Rows of a table that a person reads; the rest is counted. */
 const MAX_ROWS = 500;
@@ -20,29 +20,10 @@ export function printReport(report: Report, kept: Readonly<Record<string, number
   print(nextStep(report));
 }
 
-/** Plain lines where nobody looks at a terminal, so that they can be cut and searched. */
 function itemTable(items: readonly ReportItem[], report: Report): string {
-  const table = new Table({
-    head: ['', 'kind', 'id', 'name', 'reason', 'owner', 'due'].map((head) => paint('bold', head)),
-    style: { head: [], border: [], compact: true },
-    ...(!process.stdout.isTTY && { chars: PLAIN }),
-  });
-  for (const item of items) table.push(cells(item, report));
-  return table.toString();
+  const rows = items.map((item) => cells(item, report));
+  return table(['', 'kind', 'id', 'name', 'reason', 'owner', 'due'], rows);
 }
-
-const PLAIN = Object.fromEntries(
-  [
-    ...['top', 'bottom', 'left', 'right', 'mid'].flatMap((side) => [
-      side,
-      `${side}-mid`,
-      `${side}-left`,
-      `${side}-right`,
-    ]),
-    'mid-mid',
-    'middle',
-  ].map((part) => [part, part === 'middle' ? ' ' : '']),
-);
 
 function cells(item: ReportItem, report: Report): string[] {
   const label = item.outcome === 'none' ? item.verdict : item.outcome;
@@ -50,16 +31,13 @@ function cells(item: ReportItem, report: Report): string[] {
   return [
     paint(OUTCOME_STYLE[item.outcome] ?? 'dim', label),
     item.kind,
-    shorten(item.id),
+    shortId(item.id),
     item.name,
     item.reason,
     owner,
     dueIn(item, report),
   ];
 }
-
-/** Azure's ids are as long as a line: the last part says enough beside the name. */
-const shorten = (id: string) => (id.includes('/') ? `…/${id.split('/').slice(-2).join('/')}` : id);
 
 function dueIn({ dueAt, verdict }: ReportItem, { startedAt }: Report): string {
   if (dueAt === undefined || verdict !== 'wait') return '';

@@ -241,6 +241,8 @@ describe('gleaner', () => {
     [['sweep', ...aws, '--resource-group', ' '], /resource-group must not be empty/],
     [['sweep', ...aws, '--subscription', 's'], /--subscription: belongs to Azure/],
     [['sweep', '--cloud', 'azure', '--region', 'r'], /--region: belongs to AWS/],
+    [['sweep', '--cloud', 'azure'], /--subscription: is needed/],
+    [['sweep', '--cloud', 'azure', '--subscription', 's', '--vm', 'v'], /--vm: needs --resource-group/],
     [['sweep', '--cloud', 'aws', '--region', 'us-east-1,'], /--region: .* has an empty part/],
     [['sweep', '--cloud', 'aws', '--region', 'mars-1'], /region: mars-1 is no region/],
     [['sweep', ...aws, '--ledger', 'paper:x'], /--ledger: "paper:x"/],
