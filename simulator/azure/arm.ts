@@ -1,6 +1,7 @@
 import type { Answer } from '../http.ts';
 import { ArmError, armErrors } from './errors.ts';
 import { groupOf } from './estate.ts';
+import { groupBody, needGroup, removeGroup } from './groups.ts';
 import type { OperationNames, Operations } from './operations.ts';
 import { type Body, type DiskBody, type Kind, kindOf, LOCATION, type NicBody, TENANT, TYPES } from './shapes.ts';
 import type { Subscription } from './subscription.ts';
@@ -130,21 +131,11 @@ function groupRoute(
   const action = (verb: string) => `Microsoft.Resources/subscriptions/resourceGroups/${verb}`;
   if (name === undefined) throw armErrors.noSuchPath(request.path);
   if (request.method === 'DELETE') {
-    return { action: action('delete'), subscription, answer: (one) => removeGroup(one, name, request, operations) };
+    const answer = (one: Subscription) => removeGroup(one, name, request.origin, NAMES.group, operations);
+    return { action: action('delete'), subscription, answer };
   }
   if (request.method !== 'GET') throw armErrors.notAllowed(request.method);
-  const answer = (one: Subscription) => {
-    const known = needGroup(one, name);
-    const properties = { provisioningState: 'Succeeded' };
-    return ok({
-      id: one.groupId(known),
-      name: known,
-      type: 'Microsoft.Resources/resourceGroups',
-      location: LOCATION,
-      properties,
-    });
-  };
-  return { action: action('read'), subscription, answer };
+  return { action: action('read'), subscription, answer: (one) => ok(groupBody(one, name)) };
 }
 
 function read(one: Subscription, kind: Kind, group: string, name: string): Body {
@@ -214,36 +205,6 @@ function refuseUse(one: Subscription, body: Body): void {
   const holder = managedBy ?? managedByExtended?.[0];
   if (holder !== undefined) throw armErrors.diskAttached(body.name, holder);
   if (/SAS|Upload/.test(properties.diskState ?? '')) throw armErrors.diskExported(body.name);
-}
-
-/**
- * Deletes a group with its VMs and all that they hold. What nobody in it holds any more, and what somebody outside
- * holds, blocks it, as such leftovers do wherever their subnet or their reservation keeps them.
- */
-function removeGroup(one: Subscription, group: string, { origin }: ArmRequest, operations: Operations): Answer {
-  const known = needGroup(one, group);
-  const base = `${origin}/subscriptions/${one.id}`;
-  return operations.begin(base, NAMES.group, one.pace.group, () => {
-    const inGroup = (id: string | undefined) => id !== undefined && groupOf(id) === known.toLowerCase();
-    const blockers = [...one.all()].filter((body) => {
-      if (!inGroup(body.id) || body.type === TYPES.vm || body.type === TYPES.snapshot) return false;
-      const holder =
-        body.type === TYPES.nic ? (body as NicBody).properties.virtualMachine?.id : (body as DiskBody).managedBy;
-      return !inGroup(holder);
-    });
-    if (blockers.length > 0)
-      throw armErrors.groupBlocked(
-        known,
-        blockers.map(({ id }) => id),
-      );
-    one.removeGroup(known);
-  });
-}
-
-function needGroup(one: Subscription, name: string): string {
-  const known = one.groupNamed(name);
-  if (known === undefined) throw armErrors.groupNotFound(name);
-  return known;
 }
 
 const ok = (body: object): Answer => ({ status: 200, body: JSON.stringify(body) });

@@ -138,6 +138,12 @@ export const armErrors = {
       'ReferencedResourceNotProvisioned',
       `Cannot proceed with operation since resource ${name} is not in Succeeded state.`,
     ),
+  subnetInUse: (subnet: string, by: string) =>
+    new ArmError(
+      400,
+      'InUseSubnetCannotBeDeleted',
+      `Subnet ${subnet.slice(subnet.lastIndexOf('/') + 1)} is in use by ${by} and cannot be deleted. In order to delete the subnet, delete all the resources within the subnet. See aka.ms/deletesubnet.`,
+    ),
   groupBlocked: (group: string, ids: readonly string[]) =>
     new ArmError(
       409,

@@ -3,6 +3,24 @@ import { mcmTags, type VmWire } from './shapes.ts';
 /** Who made a machine, which shows in its names and tags: Gardener's machine-controller-manager, Karpenter, Cluster API. */
 export type MachineStyle = 'mcm' | 'karpenter' | 'capi';
 
+export interface VmSpec {
+  readonly group?: string;
+  /** Whose names and tags it has. Default: `mcm`. */
+  readonly style?: MachineStyle;
+  /** Cluster of the tags that its controller sets. Default: the group's name, lower-cased. */
+  readonly cluster?: string;
+  /** Default: 1; Karpenter makes none. */
+  readonly dataDisks?: number;
+  /** Deletes NIC and disks with the VM. Default: they stay. */
+  readonly cascade?: boolean;
+}
+
+export interface MadeVm {
+  readonly vm: string;
+  readonly nic: string;
+  readonly disks: readonly string[];
+}
+
 /** What a controller calls the parts of a machine, and the tags that all of them carry. */
 export interface MachineParts {
   readonly tags: Readonly<Record<string, string>>;

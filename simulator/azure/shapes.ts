@@ -26,7 +26,11 @@ export type VmWire = Omit<Wire<VirtualMachineProperties>, 'networkProfile'> & {
 };
 /** `linkedResourceType` is answered by ARM and missing in the SDK's model; `ipConfigurations` are nested on the wire. */
 export type NicWire = Omit<Wire<NetworkInterfacePropertiesFormat>, 'ipConfigurations'> & {
-  ipConfigurations: { id?: string; name: string; properties: { primary?: boolean; privateIPAddress?: string } }[];
+  ipConfigurations: {
+    id?: string;
+    name: string;
+    properties: { primary?: boolean; privateIPAddress?: string; subnet?: { id: string } };
+  }[];
   linkedResourceType?: string;
 };
 

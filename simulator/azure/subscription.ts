@@ -2,27 +2,9 @@ import type { World } from '../world/world.ts';
 import type { Casing } from './casing.ts';
 import { Estate } from './estate.ts';
 import type { VmChange } from './events.ts';
-import { type MachineStyle, partsOf, profilesOf } from './machines.ts';
+import { type MadeVm, partsOf, profilesOf, type VmSpec } from './machines.ts';
 import type { Pace } from './operations.ts';
 import { armTime, type DiskBody, type DiskWire, mcmTags, type NicBody, type NicWire, type VmBody } from './shapes.ts';
-
-export interface VmSpec {
-  readonly group?: string;
-  /** Whose names and tags it has. Default: `mcm`. */
-  readonly style?: MachineStyle;
-  /** Cluster of the tags that its controller sets. Default: the group's name, lower-cased. */
-  readonly cluster?: string;
-  /** Default: 1; Karpenter makes none. */
-  readonly dataDisks?: number;
-  /** Deletes NIC and disks with the VM. Default: they stay. */
-  readonly cascade?: boolean;
-}
-
-export interface MadeVm {
-  readonly vm: string;
-  readonly nic: string;
-  readonly disks: readonly string[];
-}
 
 /** For so long Azure keeps a NIC for the VM that it was on, or that could not be made. */
 const RESERVED_MS = 180_000;
@@ -78,9 +60,10 @@ export class Subscription extends Estate {
 
   createNic(
     name: string,
-    spec: { group?: string; tags?: Record<string, string>; properties?: Partial<NicWire> } = {},
+    spec: { group?: string; tags?: Record<string, string>; vnetGroup?: string; properties?: Partial<NicWire> } = {},
   ): string {
-    const { group = 'shoot--one', tags = mcmTags(group.toLowerCase()), properties } = spec;
+    const { group = 'shoot--one', tags = mcmTags(group.toLowerCase()), vnetGroup = group, properties } = spec;
+    const subnet = `${this.groupId(vnetGroup)}/providers/Microsoft.Network/virtualNetworks/nodes/subnets/nodes`;
     const body: NicBody = {
       ...this.tracked('nic', group, name),
       etag: `W/"${this.uniqueId()}"`,
@@ -88,7 +71,9 @@ export class Subscription extends Estate {
       properties: {
         provisioningState: 'Succeeded',
         resourceGuid: this.uniqueId(),
-        ipConfigurations: [{ name: 'ipconfig', properties: { primary: true, privateIPAddress: '10.250.0.4' } }],
+        ipConfigurations: [
+          { name: 'ipconfig', properties: { primary: true, privateIPAddress: '10.250.0.4', subnet: { id: subnet } } },
+        ],
         nicType: 'Standard',
         enableAcceleratedNetworking: false,
         ...properties,

@@ -144,6 +144,51 @@ describe('a subscription', () => {
   });
 });
 
+describe('a resource group', () => {
+  it('is blocked by a NIC of another group in its subnet', async () => {
+    at.sub.createGroup('net');
+    const nic = at.sub.createNic('n', { vnetGroup: 'NET' });
+    const path = `${at.sub.groupId('net')}?api-version=1`;
+    const end = async () => {
+      const { headers } = await at.raw(path, 'DELETE');
+      at.world.advance(30_000);
+      return (await fetch(headers.get('azure-asyncoperation') ?? '')).json();
+    };
+    expect(await end()).toMatchObject({
+      status: 'Failed',
+      error: { code: 'InUseSubnetCannotBeDeleted', message: expect.stringContaining(nic) },
+    });
+    at.sub.remove(nic);
+    expect(await end()).toMatchObject({ status: 'Succeeded' });
+    expect((await at.raw(path)).status).toBe(404);
+    expect((await at.raw(path, 'DELETE')).status).toBe(404);
+  });
+
+  it('lists its VMs, and the subscription all of them', async () => {
+    at.sub.pageSize = 1;
+    at.sub.createVm('vm-1');
+    at.sub.createVm('vm-2');
+    at.sub.createVm('vm-3', { group: 'other' });
+    const { virtualMachines } = at.compute;
+    const names = async (list: AsyncIterable<{ name?: string }>) =>
+      (await Array.fromAsync(list)).map(({ name }) => name);
+    expect(await names(virtualMachines.list('SHOOT--one'))).toEqual(['vm-1', 'vm-2']);
+    expect(await names(virtualMachines.listAll())).toEqual(['vm-1', 'vm-2', 'vm-3']);
+  });
+
+  it('is not blocked by a snapshot', async () => {
+    const { vm, disks } = at.sub.createVm('vm-1', { cascade: true });
+    await at.compute.snapshots.createOrUpdate(G, 's', {
+      location: LOCATION,
+      creationData: { createOption: 'Copy', sourceResourceId: disks[0] ?? '' },
+    });
+    at.sub.deleteVm(vm);
+    await at.raw(`${at.sub.groupId(G)}?api-version=1`, 'DELETE');
+    at.world.advance(30_000);
+    expect(at.sub.names()).toEqual([]);
+  });
+});
+
 describe('scenarios', () => {
   it('stop a VM and start it again: its disks stay its own', async () => {
     const { vm, disks } = at.sub.createVm('vm-1');
