@@ -17,3 +17,13 @@ export const notFound = {
   instance: (id: string) => new Ec2Error('InvalidInstanceID.NotFound', `The instance ID '${id}' does not exist`),
   snapshot: (id: string) => new Ec2Error('InvalidSnapshot.NotFound', `The snapshot '${id}' does not exist.`),
 };
+
+/** How a region that is not open to the account answers: all three have been seen. */
+const CLOSED = {
+  AuthFailure: 'AWS was not able to validate the provided access credentials',
+  OptInRequired: 'You are not subscribed to this service. Please go to http://aws.amazon.com to subscribe.',
+  UnrecognizedClientException: 'The security token included in the request is invalid.',
+} as const;
+
+export type ClosedCode = keyof typeof CLOSED;
+export const closed = (code: ClosedCode) => new Ec2Error(code, CLOSED[code], 401);

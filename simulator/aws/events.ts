@@ -1,9 +1,10 @@
 import type { World } from '../world/world.ts';
+import type { StateName } from './rows.ts';
 
 export interface StateChange {
   readonly region: string;
   readonly instanceId: string;
-  readonly state: 'running' | 'shutting-down' | 'terminated';
+  readonly state: StateName;
   readonly time: Date;
 }
 

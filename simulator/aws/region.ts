@@ -1,38 +1,24 @@
-import type { Instance, NetworkInterface, Snapshot, Tag, Volume } from '@aws-sdk/client-ec2';
+import type { Instance, NetworkInterface, Snapshot, Volume, VolumeRecycleBinInfo } from '@aws-sdk/client-ec2';
 import type { World } from '../world/world.ts';
+import { attachEni, attachVolume, detach, release } from './attachments.ts';
 import type { StateChange } from './events.ts';
+import {
+  ACCOUNT,
+  type EniSpec,
+  type InstanceSpec,
+  newEni,
+  newVolume,
+  type StateName,
+  stateOf,
+  toTags,
+  type VolumeSpec,
+} from './rows.ts';
 import { Table } from './table.ts';
-
-export interface VolumeSpec {
-  readonly tags?: Readonly<Record<string, string>>;
-  readonly sizeGiB?: number;
-  readonly type?: Volume['VolumeType'];
-  readonly deleteOnTermination?: boolean;
-}
-
-export interface EniSpec {
-  readonly tags?: Readonly<Record<string, string>>;
-  readonly description?: string;
-  readonly deleteOnTermination?: boolean;
-  /** Anything else that EC2 would say of it: `{ RequesterManaged: true, InterfaceType: 'lambda' }`. */
-  readonly over?: Partial<NetworkInterface>;
-}
-
-export interface InstanceSpec {
-  readonly name?: string;
-  readonly tags?: Readonly<Record<string, string>>;
-  readonly volumes?: readonly VolumeSpec[];
-  readonly enis?: readonly EniSpec[];
-}
 
 /** An ENI or volume that was attached a moment ago answers a delete with 'in use' for this long. */
 const BUSY_MS = 30_000;
 /** A terminated instance stays visible for about an hour. */
 const REMEMBERED_MS = 3_600_000;
-const ACCOUNT = '123456789012';
-
-const toTags = (tags: Readonly<Record<string, string>> = {}): Tag[] =>
-  Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
 
 /**
  * One region's estate, and what people, controllers and time do to it. Everything is kept in the SDK's own types, as EC2
@@ -45,22 +31,31 @@ export class Region {
   readonly enis: Table<NetworkInterface>;
   readonly instances: Table<Instance>;
   readonly snapshots: Table<Snapshot>;
-  /** Volumes in the Recycle Bin, when its rule is on. */
-  readonly bin = new Map<string, Volume>();
+  /** Volumes in the Recycle Bin, when its rule is on; what is past its exit time is purged by the next look at it. */
+  readonly bin = new Map<string, Volume & VolumeRecycleBinInfo>();
   recycleBin = false;
+  /** How long the Recycle Bin keeps a volume. */
+  binMs = 7 * 86_400_000;
   /** Since when something is still busy though it reads free. */
   readonly busyUntilMs = new Map<string, number>();
   readonly groups = new Map<string, { arns: string[]; queryErrors?: { ErrorCode: string; Message: string }[] }>();
   busyMs = BUSY_MS;
   snapshotMs = 60_000;
+  /** Least time between two snapshots of a volume. */
+  snapshotGapMs = 15_000;
+  /** How long an attachment reads `attaching`, and `detaching`. */
+  attachMs = 0;
+  detachMs = 0;
+  /** How long a deleted volume reads `deleting` before it is gone. */
+  deletingMs = 0;
   #emit: (change: StateChange) => void;
   #serial = 0;
 
   constructor(name: string, world: World, emit: (change: StateChange) => void) {
     this.name = name;
     this.world = world;
-    this.volumes = new Table(world);
-    this.enis = new Table(world);
+    this.volumes = new Table<Volume>(world, ({ State }) => State === 'available');
+    this.enis = new Table<NetworkInterface>(world, ({ Status }) => Status === 'available');
     this.instances = new Table(world);
     this.snapshots = new Table(world);
     this.#emit = emit;
@@ -75,130 +70,91 @@ export class Region {
     return `arn:aws:ec2:${this.name}:${ACCOUNT}:${kind}/${id}`;
   }
 
+  /** Runs `run` so much later, or at once. */
+  after(ms: number, run: () => void): void {
+    if (ms <= 0) run();
+    else this.world.at(new Date(this.world.clock.now().getTime() + ms), run);
+  }
+
   set lagMs(ms: number) {
     for (const table of [this.volumes, this.enis, this.instances, this.snapshots]) table.lagMs = ms;
   }
 
-  createVolume({ tags, sizeGiB = 20, type = 'gp3' }: VolumeSpec = {}, over: Partial<Volume> = {}): string {
+  createVolume(spec: VolumeSpec = {}, over: Partial<Volume> = {}): string {
     const id = over.VolumeId ?? this.id('vol');
-    this.volumes.set(id, {
-      VolumeId: id,
-      Size: sizeGiB,
-      VolumeType: type,
-      State: 'available',
-      AvailabilityZone: `${this.name}a`,
-      CreateTime: this.world.now(),
-      Encrypted: false,
-      MultiAttachEnabled: false,
-      Iops: 3000,
-      Throughput: 125,
-      Attachments: [],
-      Tags: toTags(tags),
-      ...over,
-    });
+    this.volumes.set(id, newVolume(id, this.name, this.world.now(), spec, over));
     return id;
   }
 
-  createEni({ tags, description = '', over = {} }: EniSpec = {}): string {
-    const id = over.NetworkInterfaceId ?? this.id('eni');
-    this.enis.set(id, {
-      NetworkInterfaceId: id,
-      Status: 'available',
-      Description: description,
-      InterfaceType: 'interface',
-      RequesterManaged: false,
-      OwnerId: ACCOUNT,
-      AvailabilityZone: `${this.name}a`,
-      SubnetId: 'subnet-00000000000000001',
-      VpcId: 'vpc-00000000000000001',
-      TagSet: toTags(tags),
-      ...over,
-    });
+  createEni(spec: EniSpec = {}): string {
+    const id = spec.over?.NetworkInterfaceId ?? this.id('eni');
+    this.enis.set(id, newEni(id, this.name, spec));
     return id;
   }
 
-  run({ name, tags = {}, volumes = [], enis = [] }: InstanceSpec = {}): string {
+  run({ name, tags = {}, volumes = [], enis = [], pendingMs = 0 }: InstanceSpec = {}): string {
     const id = this.id('i');
-    const all = name === undefined ? tags : { Name: name, ...tags };
     this.instances.set(id, {
       InstanceId: id,
-      State: { Name: 'running', Code: 16 },
       LaunchTime: this.world.now(),
-      Tags: toTags(all),
+      Placement: { AvailabilityZone: `${this.name}a` },
+      BlockDeviceMappings: [],
+      NetworkInterfaces: [],
+      Tags: toTags(name === undefined ? tags : { Name: name, ...tags }),
     });
     for (const spec of volumes) this.attachVolume(this.createVolume(spec), id, spec.deleteOnTermination);
     for (const spec of enis) this.attachEni(this.createEni(spec), id, spec.deleteOnTermination);
-    this.#emit({ region: this.name, instanceId: id, state: 'running', time: this.world.now() });
+    this.#start(id, pendingMs);
     return id;
   }
 
-  attachVolume(volumeId: string, InstanceId: string, DeleteOnTermination = false): void {
-    const attachment = {
-      VolumeId: volumeId,
-      InstanceId,
-      State: 'attached',
-      DeleteOnTermination,
-      AttachTime: this.world.now(),
-    } as const;
-    this.changeVolume(volumeId, { State: 'in-use', Attachments: [attachment] });
-    const Ebs = { VolumeId: volumeId, Status: 'attached', DeleteOnTermination, AttachTime: this.world.now() } as const;
-    const instance = this.instances.get(InstanceId) as Instance;
-    const BlockDeviceMappings = [...(instance.BlockDeviceMappings ?? []), { DeviceName: '/dev/xvdb', Ebs }];
-    this.instances.set(InstanceId, { ...instance, BlockDeviceMappings });
+  stop(id: string, { stoppingMs = 0 }: { stoppingMs?: number } = {}): void {
+    this.#enter(id, 'stopping');
+    this.after(stoppingMs, () => this.#from('stopping', id, 'stopped'));
   }
 
-  attachEni(eniId: string, InstanceId: string, DeleteOnTermination = false): void {
-    const instance = this.instances.get(InstanceId) as Instance;
-    const before = instance.NetworkInterfaces ?? [];
-    const Attachment = {
-      AttachmentId: this.id('eni-attach'),
-      InstanceId,
-      DeleteOnTermination,
-      DeviceIndex: before.length,
-      Status: 'attached',
-      InstanceOwnerId: ACCOUNT,
-    } as const;
-    this.changeEni(eniId, { Status: 'in-use', Attachment });
-    this.instances.set(InstanceId, {
-      ...instance,
-      NetworkInterfaces: [...before, { NetworkInterfaceId: eniId, Status: 'in-use' }],
-    });
+  start(id: string, { pendingMs = 0 }: { pendingMs?: number } = {}): void {
+    this.#start(id, pendingMs);
   }
 
-  /** Frees a volume or ENI; for a while it still answers a delete with 'in use'. */
-  detach(id: string): void {
-    const instanceId = this.volumes.get(id)?.Attachments?.[0]?.InstanceId ?? this.enis.get(id)?.Attachment?.InstanceId;
-    if (id.startsWith('vol-')) this.changeVolume(id, { State: 'available', Attachments: [] });
-    else this.changeEni(id, { Status: 'available', Attachment: undefined });
-    this.busyUntilMs.set(id, this.world.clock.now().getTime() + this.busyMs);
-    const instance = instanceId === undefined ? undefined : this.instances.get(instanceId);
-    if (!instance?.InstanceId) return;
-    this.instances.set(instance.InstanceId, {
-      ...instance,
-      BlockDeviceMappings: instance.BlockDeviceMappings?.filter(({ Ebs }) => Ebs?.VolumeId !== id),
-      NetworkInterfaces: instance.NetworkInterfaces?.filter(({ NetworkInterfaceId }) => NetworkInterfaceId !== id),
-    });
+  /** @throws when it is attached already and takes one attachment only */
+  attachVolume(volumeId: string, instanceId: string, deleteOnTermination = false): void {
+    attachVolume(this, volumeId, instanceId, deleteOnTermination);
+  }
+
+  attachEni(eniId: string, instanceId: string, deleteOnTermination = false): void {
+    attachEni(this, eniId, instanceId, deleteOnTermination);
+  }
+
+  /** Frees a volume (of one instance, or of all) or ENI; for a while it still answers a delete with 'in use'. */
+  detach(id: string, instanceId?: string): void {
+    detach(this, id, instanceId);
   }
 
   /** Shuts down, then is terminated: what goes with it goes, the rest is left behind; about an hour later it is forgotten. */
   terminate(id: string, { shuttingDownMs = 0 }: { shuttingDownMs?: number } = {}): void {
-    const change = (Name: 'shutting-down' | 'terminated', Code: number) => {
-      this.instances.set(id, { ...this.instances.get(id), State: { Name, Code } });
-      this.#emit({ region: this.name, instanceId: id, state: Name, time: this.world.clock.now() });
-    };
-    change('shutting-down', 32);
-    const end = () => {
+    this.#enter(id, 'shutting-down');
+    this.after(shuttingDownMs, () => {
       const { BlockDeviceMappings = [], NetworkInterfaces = [] } = this.instances.get(id) ?? {};
-      for (const { Ebs } of BlockDeviceMappings) this.#release(Ebs?.VolumeId ?? '');
-      for (const { NetworkInterfaceId } of NetworkInterfaces) this.#release(NetworkInterfaceId ?? '');
+      for (const { Ebs } of BlockDeviceMappings) release(this, Ebs?.VolumeId ?? '', id);
+      for (const { NetworkInterfaceId } of NetworkInterfaces) release(this, NetworkInterfaceId ?? '', id);
       this.instances.set(id, { ...this.instances.get(id), BlockDeviceMappings: [], NetworkInterfaces: [] });
-      change('terminated', 48);
-      this.world.at(new Date(this.world.clock.now().getTime() + REMEMBERED_MS), () =>
-        this.instances.set(id, undefined),
-      );
-    };
-    if (shuttingDownMs === 0) end();
-    else this.world.at(new Date(this.world.clock.now().getTime() + shuttingDownMs), end);
+      this.#enter(id, 'terminated');
+      this.after(REMEMBERED_MS, () => this.instances.set(id, undefined));
+    });
+  }
+
+  /** Deletes a volume for good, or into the Recycle Bin when its rule is on. */
+  removeVolume(id: string): void {
+    const row = this.volumes.get(id);
+    if (!row) return;
+    if (this.deletingMs > 0) this.changeVolume(id, { State: 'deleting' });
+    this.after(this.deletingMs, () => {
+      const RecycleBinEnterTime = this.world.clock.now();
+      const RecycleBinExitTime = new Date(RecycleBinEnterTime.getTime() + this.binMs);
+      if (this.recycleBin) this.bin.set(id, { ...row, RecycleBinEnterTime, RecycleBinExitTime });
+      this.volumes.set(id, undefined);
+    });
   }
 
   changeVolume(id: string, over: Partial<Volume>): void {
@@ -212,14 +168,23 @@ export class Region {
   tag(id: string, tags: Readonly<Record<string, string>>): void {
     if (id.startsWith('vol-')) this.changeVolume(id, { Tags: toTags(tags) });
     else if (id.startsWith('eni-')) this.changeEni(id, { TagSet: toTags(tags) });
+    else if (id.startsWith('snap-')) this.snapshots.set(id, { ...this.snapshots.get(id), Tags: toTags(tags) });
     else this.instances.set(id, { ...this.instances.get(id), Tags: toTags(tags) });
   }
 
-  #release(id: string): void {
-    const withIt =
-      this.volumes.get(id)?.Attachments?.[0]?.DeleteOnTermination ?? this.enis.get(id)?.Attachment?.DeleteOnTermination;
-    if (!withIt) this.detach(id);
-    else if (id.startsWith('vol-')) this.volumes.set(id, undefined);
-    else this.enis.set(id, undefined);
+  #start(id: string, pendingMs: number): void {
+    if (pendingMs > 0) this.#enter(id, 'pending');
+    const begin = pendingMs > 0 ? () => this.#from('pending', id, 'running') : () => this.#enter(id, 'running');
+    this.after(pendingMs, begin);
+  }
+
+  /** Enters the state unless something else happened to the instance meanwhile. */
+  #from(before: StateName, id: string, name: StateName): void {
+    if (this.instances.get(id)?.State?.Name === before) this.#enter(id, name);
+  }
+
+  #enter(id: string, name: StateName): void {
+    this.instances.set(id, { ...this.instances.get(id), State: stateOf(name) });
+    this.#emit({ region: this.name, instanceId: id, state: name, time: this.world.clock.now() });
   }
 }

@@ -1,3 +1,4 @@
+import { Agenda } from './agenda.ts';
 import { TokenBucket } from './bucket.ts';
 import { SimClock } from './clock.ts';
 import { FaultBook } from './faults.ts';
@@ -27,7 +28,7 @@ export class World {
   /** Real milliseconds that every answer takes. */
   latencyMs = 0;
   readonly #buckets = new Map<string, TokenBucket>();
-  #later: { atMs: number; run: () => void }[] = [];
+  readonly #later = new Agenda();
 
   constructor(options: { start?: Date; ticking?: boolean } = {}) {
     this.clock = new SimClock(options.start ?? new Date('2026-12-01T12:00:00Z'), { ticking: options.ticking ?? false });
@@ -41,18 +42,17 @@ export class World {
   /** Moves the clock, running what falls due on the way, each at its own time. */
   advance(ms: number): void {
     const end = this.clock.now().getTime() + ms;
-    for (;;) {
-      const next = this.#later.filter((event) => event.atMs <= end).sort((a, b) => a.atMs - b.atMs)[0];
-      if (!next) break;
-      this.clock.advance(Math.max(0, next.atMs - this.clock.now().getTime()));
+    for (let next = this.#later.nextMs; next !== undefined && next <= end; next = this.#later.nextMs) {
+      this.clock.advance(Math.max(0, next - this.clock.now().getTime()));
       this.settle();
     }
-    this.clock.advance(end - this.clock.now().getTime());
+    // A ticking clock has moved on by itself meanwhile; it never goes back.
+    this.clock.advance(Math.max(0, end - this.clock.now().getTime()));
   }
 
   /** Runs `run` once the clock has reached `at`. */
   at(at: Date, run: () => void): void {
-    this.#later.push({ atMs: at.getTime(), run });
+    this.#later.add(at.getTime(), run);
   }
 
   throttle(operation: string, burst: number, perSecond: number): void {
@@ -73,10 +73,6 @@ export class World {
   }
 
   private settle(): void {
-    const nowMs = this.clock.now().getTime();
-    const due = this.#later.filter((event) => event.atMs <= nowMs).sort((a, b) => a.atMs - b.atMs);
-    if (due.length === 0) return;
-    this.#later = this.#later.filter((event) => event.atMs > nowMs);
-    for (const event of due) event.run();
+    for (const { run } of this.#later.takeUntil(this.clock.now().getTime())) run();
   }
 }
