@@ -46,22 +46,26 @@ function readerOf<T>(name: string, fields: Fields<T>, tagsOf: (row: T) => readon
   return field;
 }
 
+const WILD = /[*?\\]/;
+
 function valueMatcher(values: readonly string[]): (value: string) => boolean {
-  const exact = new Set(values.filter((value) => !/[*?]/.test(value)));
-  const patterns = values.filter((value) => /[*?]/.test(value)).map(toPattern);
+  const exact = new Set(values.filter((value) => !WILD.test(value)));
+  const patterns = values.filter((value) => WILD.test(value)).map(toPattern);
   return (value) => exact.has(value) || patterns.some((pattern) => pattern.test(value));
 }
 
+/** `*` is any text, `?` one character, and a backslash before either (or before itself) means the character. */
 function toPattern(glob: string): RegExp {
-  const escaped = glob
-    .replaceAll(/[.+^${}()|[\]\\]/g, '\\$&')
-    .replaceAll('*', '[^]*')
-    .replaceAll('?', '[^]');
-  return new RegExp(`^${escaped}$`);
+  const source = glob.replaceAll(/\\[*?\\]|[.+^${}()|[\]\\*?]/g, (found) => {
+    if (found === '*') return '[^]*';
+    if (found === '?') return '[^]';
+    return found.length === 2 ? found : `\\${found}`;
+  });
+  return new RegExp(`^${source}$`);
 }
 
-/** Values of the one filter by id, if there is one: rows are then found, not searched. */
+/** Values of the one filter by id, each once, if there is one: rows are then found, not searched. */
 export function idsAmong(filters: readonly Filter[], name: string): readonly string[] | undefined {
   const byId = filters.find((filter) => filter.name === name);
-  return byId?.values.some((value) => /[*?]/.test(value)) ? undefined : byId?.values;
+  return !byId || byId.values.some((value) => WILD.test(value)) ? undefined : [...new Set(byId.values)];
 }

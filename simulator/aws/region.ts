@@ -39,6 +39,10 @@ export class Region {
   /** Since when something is still busy though it reads free. */
   readonly busyUntilMs = new Map<string, number>();
   readonly groups = new Map<string, { arns: string[]; queryErrors?: { ErrorCode: string; Message: string }[] }>();
+  /** When a volume's last snapshot was begun. */
+  readonly snapshotAtMs = new Map<string, number>();
+  /** What was made under a ClientToken, and by which request. */
+  readonly clientTokens = new Map<string, { readonly id: string; readonly fingerprint: string }>();
   busyMs = BUSY_MS;
   snapshotMs = 60_000;
   /** Least time between two snapshots of a volume. */

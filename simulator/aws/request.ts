@@ -1,6 +1,8 @@
 import { Ec2Error } from './errors.ts';
 import type { Filter } from './filters.ts';
 
+const ALWAYS = new Set(['Action', 'Version', 'DryRun']);
+
 /** A request of the EC2 Query API: `Action=…&Filter.1.Name=…&Filter.1.Value.1=…`. */
 export class Ec2Request {
   readonly action: string;
@@ -67,15 +69,32 @@ export class Ec2Request {
       );
     }
     const token = this.text('NextToken');
-    const from = token === undefined ? 0 : decodeToken(token);
+    const from = token === undefined ? 0 : this.#placeOf(token);
     return { from, limit: limit ?? 1000 };
   }
-}
+  /** The token of a place, good for this action alone. */
+  tokenOf(place: number): string {
+    return Buffer.from(`${this.action}:${place}`).toString('base64url');
+  }
 
-export const encodeToken = (place: number) => Buffer.from(`place:${place}`).toString('base64url');
+  /** Refuses what this action does not know: a parameter passed over in silence would look as if it were obeyed. */
+  checkParameters(known: readonly string[]): void {
+    for (const parameter of this.#params.keys()) {
+      const name = parameter.split('.')[0] ?? '';
+      if (!ALWAYS.has(name) && !known.includes(name))
+        throw new Ec2Error('UnknownParameter', `The parameter ${name} is not recognized`);
+    }
+  }
 
-function decodeToken(token: string): number {
-  const place = /^place:(\d+)$/.exec(Buffer.from(token, 'base64url').toString())?.[1];
-  if (place === undefined) throw new Ec2Error('InvalidParameterValue', 'Unable to parse pagination token');
-  return Number(place);
+  /** The request without what differs between two tries of it. */
+  get fingerprint(): string {
+    return this.#params.toString();
+  }
+
+  #placeOf(token: string): number {
+    const [action, place = ''] = Buffer.from(token, 'base64url').toString().split(':');
+    if (action !== this.action || !/^\d+$/.test(place))
+      throw new Ec2Error('InvalidParameterValue', 'Unable to parse pagination token');
+    return Number(place);
+  }
 }

@@ -1,12 +1,10 @@
 import type { IncomingMessage } from 'node:http';
-import { XMLBuilder } from 'fast-xml-parser';
-import { type Answer, send, serve } from '../http.ts';
-import type { Fault } from '../world/faults.ts';
+import { send, serve } from '../http.ts';
 import { World } from '../world/world.ts';
 import { ACTIONS, type Account, isWrite } from './actions.ts';
-import { Ec2Error } from './errors.ts';
+import { codeOf, ec2Answer, groupsAnswer } from './answer.ts';
+import { type ClosedCode, closed } from './errors.ts';
 import { EventFeed } from './events.ts';
-import { listGroupResources } from './groups.ts';
 import { Region } from './region.ts';
 import { Ec2Request } from './request.ts';
 
@@ -17,6 +15,8 @@ export interface AwsSimulatorOptions {
   readonly regions?: readonly string[];
   /** Regions that exist and are not enabled. */
   readonly optInRegions?: readonly string[];
+  /** How a region that the account cannot use answers. */
+  readonly closedAs?: ClosedCode;
 }
 
 export interface AwsSimulator {
@@ -33,9 +33,7 @@ export interface AwsSimulator {
   close(): Promise<void>;
 }
 
-const NAMESPACE = 'http://ec2.amazonaws.com/doc/2016-11-15/';
 const MAX_ANSWERS = 2000;
-const xml = new XMLBuilder({ ignoreAttributes: false, attributeNamePrefix: '@', suppressEmptyNode: true });
 
 /** The EC2 Query API, and ListGroupResources of Resource Groups, on loopback. */
 export async function startAwsSimulator(options: AwsSimulatorOptions = {}): Promise<AwsSimulator> {
@@ -58,7 +56,13 @@ export async function startAwsSimulator(options: AwsSimulatorOptions = {}): Prom
     const action = isGroups ? 'ListGroupResources' : ec2.action;
     const target = ec2.text('VolumeId') ?? ec2.text('NetworkInterfaceId') ?? '';
     const fault = world.faults.take(action, target);
-    const answer = isGroups ? listGroupResources(region, body) : answerEc2(world, region, ec2, account, denied, fault);
+    const open = (): Region => {
+      world.now();
+      if (!region) throw closed(options.closedAs ?? 'AuthFailure');
+      return region;
+    };
+    const gate = { world, denied, action, fault };
+    const answer = isGroups ? groupsAnswer(gate, open, body) : ec2Answer(gate, open, ec2, account);
     world.log({
       cloud: 'aws',
       operation: action,
@@ -92,54 +96,7 @@ export async function startAwsSimulator(options: AwsSimulatorOptions = {}): Prom
   };
 }
 
-function answerEc2(
-  world: World,
-  region: Region | undefined,
-  request: Ec2Request,
-  account: Account,
-  denied: ReadonlySet<string>,
-  fault: Fault | undefined,
-): Answer {
-  try {
-    world.now();
-    if (!region) throw new Ec2Error('AuthFailure', 'AWS was not able to validate the provided access credentials', 401);
-    if (denied.has(request.action))
-      throw new Ec2Error('UnauthorizedOperation', 'You are not authorized to perform this operation.', 403);
-    if (fault?.kind === 'error') throw new Ec2Error(fault.code, fault.message, fault.status);
-    if (!world.admit(request.action)) throw new Ec2Error('RequestLimitExceeded', 'Request limit exceeded.', 503);
-    const act = ACTIONS[request.action];
-    if (!act) throw new Ec2Error('InvalidAction', `The action ${request.action} is not valid for this web service.`);
-    return ok(
-      request.action,
-      fault?.kind === 'partial' ? halved(act(region, request, account)) : act(region, request, account),
-    );
-  } catch (error) {
-    if (!(error instanceof Ec2Error)) throw error;
-    return failed(error);
-  }
-}
-
-function ok(action: string, elements: Record<string, unknown>): Answer {
-  const body = { [`${action}Response`]: { '@xmlns': NAMESPACE, requestId: crypto.randomUUID(), ...elements } };
-  return { status: 200, body: `<?xml version="1.0" encoding="UTF-8"?>\n${xml.build(body)}` };
-}
-
-function failed({ code, message, status }: Ec2Error): Answer {
-  const body = { Response: { Errors: { Error: { Code: code, Message: message } }, RequestID: crypto.randomUUID() } };
-  return { status, body: `<?xml version="1.0" encoding="UTF-8"?>\n${xml.build(body)}` };
-}
-
-/** A page without its list: what a broken answer in between looks like. */
-function halved(elements: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(elements).filter(([, value]) => typeof value !== 'object'));
-}
-
 /** `Credential=<key>/<date>/<region>/ec2/aws4_request` */
 function regionOf({ headers }: IncomingMessage): string {
   return /Credential=[^/]+\/\d+\/([^/]+)\//.exec(headers.authorization ?? '')?.[1] ?? '';
-}
-
-function codeOf({ body }: Answer): { code?: string } {
-  const code = /<Code>([^<]+)<\/Code>/.exec(body)?.[1];
-  return code === undefined ? {} : { code };
 }

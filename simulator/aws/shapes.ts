@@ -1,4 +1,5 @@
 import type {
+  GroupIdentifier,
   Instance,
   InstanceBlockDeviceMapping,
   InstanceNetworkInterface,
@@ -6,6 +7,7 @@ import type {
   NetworkInterface,
   NetworkInterfaceAttachment,
   OperatorResponse,
+  Placement,
   Region,
   Snapshot,
   Tag,
@@ -23,6 +25,7 @@ const list = <T>(name: string, of?: Shape<T>): Field => ({ name, list: true, ...
 const struct = <T>(name: string, of: Shape<T>): Field => ({ name, of: of as Shape<never> });
 
 const tag: Shape<Tag> = { Key: 'key', Value: 'value' };
+const group: Shape<GroupIdentifier> = { GroupId: 'groupId', GroupName: 'groupName' };
 const operator: Shape<OperatorResponse> = { Managed: 'managed', Principal: 'principal' };
 
 const volumeAttachment: Shape<VolumeAttachment> = {
@@ -76,6 +79,7 @@ export const networkInterface: Shape<NetworkInterface> = {
   Status: 'status',
   InterfaceType: 'interfaceType',
   Attachment: struct('attachment', eniAttachment),
+  Groups: list('groupSet', group),
   TagSet: list('tagSet', tag),
   Operator: struct('operator', operator),
 };
@@ -88,12 +92,14 @@ const ebs: Shape<NonNullable<InstanceBlockDeviceMapping['Ebs']>> = {
 };
 const mapping: Shape<InstanceBlockDeviceMapping> = { DeviceName: 'deviceName', Ebs: struct('ebs', ebs) };
 const instanceEni: Shape<InstanceNetworkInterface> = { NetworkInterfaceId: 'networkInterfaceId', Status: 'status' };
+const placement: Shape<Placement> = { AvailabilityZone: 'availabilityZone' };
 const state: Shape<InstanceState> = { Code: 'code', Name: 'name' };
 
 export const instance: Shape<Instance> = {
   InstanceId: 'instanceId',
   State: struct('instanceState', state),
   LaunchTime: 'launchTime',
+  Placement: struct('placement', placement),
   BlockDeviceMappings: list('blockDeviceMapping', mapping),
   NetworkInterfaces: list('networkInterfaceSet', instanceEni),
   Tags: list('tagSet', tag),
@@ -123,6 +129,13 @@ export const binned: Shape<VolumeRecycleBinInfo> = {
   CreateTime: 'createTime',
   Size: 'size',
   VolumeType: 'volumeType',
+  AvailabilityZone: 'availabilityZone',
+  Iops: 'iops',
+  Throughput: 'throughput',
+  SnapshotId: 'snapshotId',
+  Operator: struct('operator', operator),
+  RecycleBinEnterTime: 'recycleBinEnterTime',
+  RecycleBinExitTime: 'recycleBinExitTime',
 };
 
 /** Turns a value of the SDK's type into what EC2 would write. */
