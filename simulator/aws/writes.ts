@@ -159,13 +159,14 @@ export function listRecycleBin(region: Region, request: Ec2Request): Record<stri
   return { volumeSet: { item }, ...(held.length > from + limit && { nextToken: request.tokenOf(from + limit) }) };
 }
 
+const OUT_OF_BIN = { RecycleBinEnterTime: undefined, RecycleBinExitTime: undefined };
+
 /** The volume comes back as it was, free. */
 export function restoreFromBin(region: Region, id: string): void {
   const row = binOf(region).find(({ VolumeId }) => VolumeId === id);
   if (!row) throw notFound.volume(id);
   region.bin.delete(id);
-  const { RecycleBinEnterTime, RecycleBinExitTime, ...before } = row;
-  region.volumes.set(id, { ...before, State: 'available' });
+  region.volumes.set(id, { ...row, State: 'available', ...OUT_OF_BIN });
 }
 
 function binOf(region: Region) {
