@@ -29,6 +29,8 @@ const CONVENTIONS = [gardenerMcm, clusterApi, vpcCni];
 
 /** Under EC2's throttle more at once brings nothing, and what is on its way when it is met is throttled. */
 const DELETE_CONCURRENCY = 12;
+/** One call reads so many ids. */
+const RECHECK_BATCH = 200;
 
 export function aws(options: AwsOptions): Cloud {
   const clients = new Map<string, RegionClients>();
@@ -114,5 +116,6 @@ function openRegion(
     identify: (id) => identify(region, id),
     calls: counter,
     deleteConcurrency: DELETE_CONCURRENCY,
+    recheckBatch: RECHECK_BATCH,
   };
 }

@@ -17,8 +17,10 @@ import { isCandidate } from './tags.ts';
  */
 const TYPES = [networkInterfaces, managedDisks];
 
-/** In flight at once. A NIC's deletion takes about ten seconds, so ARM's ten a second need about a hundred. */
-const DELETE_CONCURRENCY = 100;
+/** In flight at once. A NIC's deletion takes about ten seconds, so ARM's ten a second need more than a hundred. */
+const DELETE_CONCURRENCY = 160;
+/** ARM reads one at a time. */
+const RECHECK_BATCH = 10;
 
 const SUBSCRIPTION = /^[0-9a-z][0-9a-z-]{0,63}$/i;
 const RESOURCE_GROUP = /^[-\w.()\p{L}\p{N}]{1,90}$/u;
@@ -56,6 +58,7 @@ function scopeOf(context: ArmTypeContext): CloudScope {
     identify,
     calls: clients.calls,
     deleteConcurrency: DELETE_CONCURRENCY,
+    recheckBatch: RECHECK_BATCH,
   };
 }
 

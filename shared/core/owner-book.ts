@@ -19,6 +19,8 @@ export class OwnerBook {
   readonly #directory: OwnerDirectory;
   readonly #clock: Clock;
   readonly #known = new LRUCache<string, Known>({ max: MAX_ANSWERS });
+  /** Questions on their way: batches that run side by side share an owner's answer. */
+  readonly #asking = new Map<string, Promise<unknown>>();
 
   constructor(directory: OwnerDirectory, clock: Clock) {
     this.#directory = directory;
@@ -33,17 +35,30 @@ export class OwnerBook {
     return ageMs < ANSWER_TTL_MS ? known.answer : undefined;
   }
 
-  /** Asks about what is not known yet; returns the new answers. A ref that the directory left out is unknown. */
+  /** Asks about what is not known yet; returns the answers to its own questions. A ref that the directory left out is unknown. */
   async ask(refs: readonly OwnerRef[], signal: AbortSignal): Promise<OwnerAnswer[]> {
     const open = new Map(refs.filter((ref) => !this.answer(ref)).map((ref) => [ownerKey(ref), ref]));
-    if (open.size === 0) return [];
-    const answers = await this.#directory.lookup([...open.values()], signal);
-    const atMs = this.#clock.now().getTime();
-    return [...open.keys()].map((key) => {
-      const answer = answers.get(key) ?? { state: 'unknown', detail: 'no answer' };
-      this.#known.set(key, { answer, atMs });
-      return answer;
-    });
+    const asked = [...open.keys()].flatMap((key) => this.#asking.get(key) ?? []);
+    const mine = new Map([...open].filter(([key]) => !this.#asking.has(key)));
+    const answers = mine.size === 0 ? [] : await this.#askAll(mine, signal);
+    await Promise.all(asked);
+    return answers;
+  }
+
+  async #askAll(open: ReadonlyMap<string, OwnerRef>, signal: AbortSignal): Promise<OwnerAnswer[]> {
+    const lookup = this.#directory.lookup([...open.values()], signal);
+    for (const key of open.keys()) this.#asking.set(key, lookup);
+    try {
+      const answers = await lookup;
+      const atMs = this.#clock.now().getTime();
+      return [...open.keys()].map((key) => {
+        const answer = answers.get(key) ?? { state: 'unknown', detail: 'no answer' };
+        this.#known.set(key, { answer, atMs });
+        return answer;
+      });
+    } finally {
+      for (const key of open.keys()) this.#asking.delete(key);
+    }
   }
 
   /** Everything that was found gone so far. */

@@ -139,6 +139,11 @@ export interface CloudScope {
   readonly calls: CallCounter;
   /** How many deletes may run at the same time; pacing and retries of one call are the adapter's. */
   readonly deleteConcurrency: number;
+  /**
+   * How many are read again together right before they are deleted. As many as one call reads, or few where each is a
+   * call of its own: a deletion must not wait for the reads of many others while what was read of it ages.
+   */
+  readonly recheckBatch: number;
 }
 
 export interface CallCounter {

@@ -3,7 +3,7 @@ import { asCloudError, CloudError, isRetryable } from './errors.ts';
 import { type Judged, judgeAfresh, type Later } from './look.ts';
 import type { Resource } from './model.ts';
 import { OwnerBook } from './owner-book.ts';
-import { type CloudScope, REAP_BATCH, type ResourceId, type ResourceType } from './ports.ts';
+import type { CloudScope, ResourceId, ResourceType } from './ports.ts';
 import type { Tombstone } from './records.ts';
 import { toReportItem } from './report.ts';
 import { hasTime, messageOf, type Run, tell } from './run.ts';
@@ -33,12 +33,34 @@ export async function reapItems(
   const later: Later[] = [];
   for (const type of scope.types) {
     const ofType = items.filter((item) => item.type === type.name);
-    for (let start = 0; start < ofType.length; start += REAP_BATCH) {
-      const batch = ofType.slice(start, start + REAP_BATCH);
-      later.push(...(await reapBatch(run, scope, type, batch, { ...options, book })));
-    }
+    later.push(...(await reapType(run, scope, type, ofType, { ...options, book })));
   }
   return later;
+}
+
+/** Batches side by side. One that fails lets those that are on their way end, so that nothing is deleted behind the run's back. */
+async function reapType(
+  run: Run,
+  scope: CloudScope,
+  type: ResourceType,
+  items: readonly ResourceId[],
+  options: ReapOptions & { book: OwnerBook },
+): Promise<Later[]> {
+  const batches = chunked(items, scope.recheckBatch);
+  const errors: unknown[] = [];
+  const reapUnlessFailed = async (batch: readonly ResourceId[]): Promise<Later[]> => {
+    if (errors.length > 0) return [];
+    try {
+      return await reapBatch(run, scope, type, batch, options);
+    } catch (error) {
+      errors.push(error);
+      return [];
+    }
+  };
+  const concurrency = Math.max(1, Math.floor(scope.deleteConcurrency / scope.recheckBatch));
+  const later = await pMap(batches, reapUnlessFailed, { concurrency });
+  if (errors.length > 0) throw errors[0];
+  return later.flat();
 }
 
 async function reapBatch(
@@ -188,8 +210,10 @@ async function snapshotFirst(
 async function takeBudget(run: Run, wanted: number): Promise<number> {
   const mine = Math.min(wanted, run.budget.left);
   if (mine <= 0) return 0;
+  // Taken before it is asked for: batches run side by side, and none may count on what another is about to take.
+  run.budget.left -= mine;
   const granted = await run.ledger.spend(run.clock.now(), mine, run.policy.budget.perHour);
-  run.budget.left -= granted;
+  run.budget.left += mine - granted;
   return granted;
 }
 
@@ -200,6 +224,12 @@ async function giveBackBudget(run: Run, unused: number): Promise<void> {
   } catch (error) {
     run.log.warn({ error: messageOf(error) }, 'unused budget not given back');
   }
+}
+
+function chunked<T>(items: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  );
 }
 
 const untilNextHour = (run: Run) => 3_600_000 - (run.clock.now().getTime() % 3_600_000);

@@ -86,6 +86,7 @@ export class FakeCloud implements Cloud {
       identify: (id) => this.#identify(id),
       calls: { counts: () => this.calls },
       deleteConcurrency: 4,
+      recheckBatch: 2,
     };
   }
 

@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { reap, sweep } from '../../shared/core/engine.ts';
+import { history } from '../../shared/core/explain.ts';
+import { Ledger } from '../../shared/core/ledger.ts';
+import type { ReapWork } from '../../shared/core/ports.ts';
+import { MemoryLedger } from '../../shared/local/ledger-memory.ts';
+import { FakeCloud } from '../support/fake-cloud.ts';
+import { delegate, enforce, START, TestQueue, testEngine } from '../support/run.ts';
+
+/** The fake cloud rechecks two at a time, and has two such batches under way. */
+const AT_ONCE = { grace: '0', minAge: '0' };
+const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+function estate(disks: number): FakeCloud {
+  const cloud = new FakeCloud();
+  for (let i = 0; i < disks; i += 1) cloud.disk(`d${i}`);
+  return cloud;
+}
+
+const workOf = (cloud: FakeCloud): ReapWork => ({
+  kind: 'reap',
+  runId: 'r',
+  scopeId: 'fake:here',
+  notBefore: START.toISOString(),
+  attempt: 0,
+  items: [...cloud.resources.values()].map(({ key, id, type }) => ({ key, id, type })),
+});
+
+describe('batches of a reap', () => {
+  it('are read again one after another, so that a later one shows what changed while an earlier one was deleted', async () => {
+    const cloud = estate(8);
+    const engine = testEngine(cloud, new MemoryLedger(), AT_ONCE);
+    cloud.before = (call) => {
+      if (call !== 'delete disk') return;
+      cloud.change('d6', { tags: { vm: 'vm-1', 'gleaner-keep': '' } });
+      cloud.change('d7', { state: 'attached', attachedTo: ['vm-9'] });
+    };
+    const { report } = await sweep(engine, 'sweep', {}, enforce);
+    expect(cloud.deleted.sort()).toEqual(['d0', 'd1', 'd2', 'd3', 'd4', 'd5']);
+    expect(report.items.find(({ id }) => id === 'd6')).toMatchObject({ verdict: 'keep', reason: 'opted-out' });
+    expect(report.items.find(({ id }) => id === 'd7')).toMatchObject({ verdict: 'keep', reason: 'attached' });
+  });
+
+  it('ask once for an owner that several of them share', async () => {
+    const cloud = estate(8);
+    const engine = testEngine(cloud, new MemoryLedger(), AT_ONCE, new TestQueue());
+    cloud.before = (call) => (call === 'lookup' ? tick() : undefined);
+    const report = await reap(engine, workOf(cloud), enforce);
+    expect(report.counts.deleted).toBe(8);
+    expect(cloud.calls.lookup).toBe(1);
+  });
+
+  it('take no more of the budget together than there is', async () => {
+    const cloud = estate(8);
+    const slow = new MemoryLedger();
+    const store = delegate(slow, { put: async (...args) => tick().then(() => slow.put(...args)) });
+    const engine = testEngine(cloud, store, { ...AT_ONCE, budget: { perRun: 3 } }, new TestQueue());
+    const report = await reap(engine, workOf(cloud), enforce);
+    expect(report.counts).toMatchObject({ deleted: 3, deferred: 5 });
+    expect(cloud.deleted.length).toBe(3);
+  });
+
+  it('end before the run does when one of them fails, each deletion with its record', async () => {
+    const cloud = estate(12);
+    const memory = new MemoryLedger();
+    let reads = 0;
+    const store = delegate(memory, {
+      getMany: (keys) => {
+        reads += 1;
+        return reads === 3 ? Promise.reject(new Error('the ledger is away')) : memory.getMany(keys);
+      },
+    });
+    const engine = testEngine(cloud, store, AT_ONCE, new TestQueue());
+    cloud.before = (call) => (call === 'delete disk' ? tick() : undefined);
+    await expect(reap(engine, workOf(cloud), enforce)).rejects.toThrow('the ledger is away');
+    const ended = [...cloud.deleted];
+    expect(ended.length).toBe(2);
+    await tick();
+    await tick();
+    expect(cloud.deleted).toEqual(ended);
+    const records = await history(new Ledger(memory), 10);
+    expect(records.map(({ id }) => id).sort()).toEqual(ended.sort());
+  });
+});
