@@ -5,10 +5,8 @@ import { Ledger } from '../../shared/core/ledger.ts';
 import type { ReapWork } from '../../shared/core/ports.ts';
 import { MemoryLedger } from '../../shared/local/ledger-memory.ts';
 import { FakeCloud } from '../support/fake-cloud.ts';
-import { delegate, enforce, START, TestQueue, testEngine } from '../support/run.ts';
+import { AT_ONCE, delegate, enforce, START, TestQueue, testEngine } from '../support/run.ts';
 
-/** The fake cloud rechecks two at a time, and has two such batches under way. */
-const AT_ONCE = { grace: '0', minAge: '0' };
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 function estate(disks: number): FakeCloud {
@@ -26,6 +24,7 @@ const workOf = (cloud: FakeCloud): ReapWork => ({
   items: [...cloud.resources.values()].map(({ key, id, type }) => ({ key, id, type })),
 });
 
+// The fake cloud rechecks two at a time, and has two such batches under way.
 describe('batches of a reap', () => {
   it('are read again one after another, so that a later one shows what changed while an earlier one was deleted', async () => {
     const cloud = estate(8);

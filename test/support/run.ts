@@ -1,6 +1,9 @@
 import type { Engine } from '../../shared/core/engine.ts';
+import { CloudError } from '../../shared/core/errors.ts';
+import type { VmEvent } from '../../shared/core/model.ts';
 import { type PolicyInput, parsePolicy } from '../../shared/core/policy.ts';
 import type { LedgerStore, Log, Notice, Work, WorkQueue } from '../../shared/core/ports.ts';
+import type { Report } from '../../shared/core/report.ts';
 import { SimClock } from '../../simulator/world/clock.ts';
 import type { FakeCloud } from './fake-cloud.ts';
 
@@ -62,3 +65,25 @@ export function delegate(store: LedgerStore, over: Partial<LedgerStore>): Ledger
     ...over,
   };
 }
+
+/** A policy that waits for nothing. */
+export const AT_ONCE = { grace: '0', minAge: '0' };
+
+/** Of every item: verdict, reason and outcome. */
+export const reasons = (report: Report) =>
+  Object.fromEntries(report.items.map(({ id, verdict, reason, outcome }) => [id, `${verdict} ${reason} ${outcome}`]));
+
+export const died = (vmId: string, time = START): VmEvent => ({
+  eventId: `event-${vmId}`,
+  cloud: 'fake',
+  change: 'deleted',
+  scopeId: 'fake:here',
+  vmId,
+  place: 'here',
+  time,
+});
+
+export const cloudError = (
+  code: 'throttled' | 'in-use' | 'reserved' | 'locked' | 'denied' | 'unavailable',
+  retryAfterMs?: number,
+) => new CloudError({ code, nativeCode: code, operation: 'delete', message: code, retryAfterMs });
