@@ -1,13 +1,9 @@
-import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AWS_FUNCTIONS, build } from '../infra/build.ts';
+import { expect, loadS, row } from './figures.ts';
 import { measureSweep, startSimulator, stop } from './processes.ts';
 
-/**
- * `node bench/aws.ts [wall] [rate] [memory] [bundles]`, all without a name. Counts are exact and are checked; times are
- * reported beside the least time that the same calls could take, since only their ratio means anything on another machine.
- */
 const ROOT = join(import.meta.dirname, '..');
 const N = 1000;
 const LATENCY_MS = 50;
@@ -71,32 +67,12 @@ function bundles(): void {
   build(['aws']);
   for (const name of AWS_FUNCTIONS) {
     const file = join(ROOT, 'dist/aws', name, 'index.mjs');
-    const script = `const t = performance.now(); await import(${JSON.stringify(file)}); console.log(performance.now() - t);`;
-    const times = Array.from({ length: 5 }, () =>
-      Number(spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }).stdout),
-    );
-    const median = times.sort((a, b) => a - b)[2] ?? Number.NaN;
     row(
       `bundle ${name}`,
       `${(statSync(file).size / 1e6).toFixed(2)} MB`,
-      `goal ≤ 1.3 MB; loads in ${(median / 1000).toFixed(2)} s, goal ≤ 0.2 s`,
+      `goal ≤ 1.3 MB; loads in ${loadS([file]).toFixed(2)} s, goal ≤ 0.2 s`,
     );
   }
 }
 
-function row(what: string, figure: string, beside: string): void {
-  console.log(`${what.padEnd(34)} ${figure.padStart(10)}   ${beside}`);
-}
-
-function expect(actual: number | undefined, wanted: number): void {
-  if (actual !== wanted) throw new Error(`counted ${actual}, expected ${wanted}`);
-}
-
-const PARTS = { wall, rate, memory, bundles } as const;
-const asked = process.argv.slice(2);
-const unknown = asked.find((name) => !Object.hasOwn(PARTS, name));
-if (unknown !== undefined) {
-  console.error(`${unknown}: none of ${Object.keys(PARTS).join(', ')}`);
-  process.exit(2);
-}
-for (const [name, part] of Object.entries(PARTS)) if (asked.length === 0 || asked.includes(name)) await part();
+export const AWS_PARTS = { wall, rate, memory, bundles } as const;

@@ -1,12 +1,8 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { expect, loadS, row } from './figures.ts';
 import { measureSweep, startSimulator, stop } from './processes.ts';
 
-/**
- * `node bench/azure.ts [wall] [rate] [load]`, all without a name. Counts are exact and are checked; times are reported
- * beside the least time that ARM's own buckets allow for the same calls, since only their ratio means anything elsewhere.
- */
 const ROOT = join(import.meta.dirname, '..');
 const N = 1000;
 const LATENCY_MS = 50;
@@ -81,30 +77,4 @@ function load(): void {
   }
 }
 
-/** Median of five processes. */
-function loadS(files: readonly string[]): number {
-  const script = `const t = performance.now(); await Promise.all(${JSON.stringify(files)}.map((file) => import(file))); console.log(performance.now() - t);`;
-  const times = Array.from({ length: 5 }, () => {
-    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
-    if (!(Number(stdout) > 0)) throw new Error(`the bundle did not load: ${stderr}`);
-    return Number(stdout);
-  });
-  return (times.sort((a, b) => a - b)[2] ?? Number.NaN) / 1000;
-}
-
-function row(what: string, figure: string, beside: string): void {
-  console.log(`${what.padEnd(34)} ${figure.padStart(10)}   ${beside}`);
-}
-
-function expect(actual: number | undefined, wanted: number): void {
-  if (actual !== wanted) throw new Error(`counted ${actual}, expected ${wanted}`);
-}
-
-const PARTS = { wall, rate, load } as const;
-const asked = process.argv.slice(2);
-const unknown = asked.find((name) => !Object.hasOwn(PARTS, name));
-if (unknown !== undefined) {
-  console.error(`${unknown}: none of ${Object.keys(PARTS).join(', ')}`);
-  process.exit(2);
-}
-for (const [name, part] of Object.entries(PARTS)) if (asked.length === 0 || asked.includes(name)) await part();
+export const AZURE_PARTS = { wall, rate, load } as const;
