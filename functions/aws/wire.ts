@@ -31,13 +31,14 @@ export function wire(): Wired {
 
 function build(): Wired {
   const environment = readEnvironment(process.env, dirname(fileURLToPath(import.meta.url)));
-  const { region, policy, table, reapQueueUrl, workQueueUrl, deadLetterQueueUrl, eventBus, logLevel } = environment;
+  const { region, regions, policy, table, reapQueueUrl, workQueueUrl, deadLetterQueueUrl, eventBus, logLevel } =
+    environment;
   const clock = new SystemClock();
   const log = createLog({ level: logLevel, stream: process.stdout });
   const queue = new SqsQueue({ region, reapQueueUrl, workQueueUrl, deadLetterQueueUrl });
   const store = new DynamoLedger({ region, table, clock });
   const notifier = new EventBridgeNotifier({ region, busName: eventBus });
-  const cloud = aws({ region });
+  const cloud = aws({ region, regions });
   return { environment, engine: { cloud, store, policy, clock, log, notifier, queue, metrics: emitMetrics } };
 }
 

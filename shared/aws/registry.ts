@@ -10,13 +10,15 @@ import { groupMembers } from './groups.ts';
 import { identify, parseOwnerTag } from './ids.ts';
 import { Ec2Owners } from './owners.ts';
 import type { RegionContext } from './region-context.ts';
-import { chooseRegions } from './regions.ts';
+import { regionsOf } from './regions.ts';
 import { isCandidate } from './tags.ts';
 import { ebsVolumes } from './volumes.ts';
 
 export interface AwsOptions {
   /** Where account-wide questions are asked, and what is swept when a request names no region. */
   readonly region: string;
+  /** The regions of a deployment, or `['all']`: meant when a request names none, and no others may be asked for. */
+  readonly regions?: readonly string[];
   /** Deletes a second once EC2 has throttled one; until then nothing is held back. 10 by default. */
   readonly deletesPerSecond?: number;
 }
@@ -63,26 +65,6 @@ export function aws(options: AwsOptions): Cloud {
 
 function refuseForeign({ subscriptions }: ScopeRequest): void {
   if (subscriptions !== undefined) throw new InputError('subscription', 'AWS has regions');
-}
-
-async function regionsOf(
-  request: ScopeRequest,
-  options: AwsOptions,
-  ec2: () => ReturnType<RegionClients['ec2']>,
-  signal: AbortSignal,
-) {
-  if (request.scopeIds) return { enabled: request.scopeIds.map(regionOfScope), skipped: [] };
-  const wanted = request.regions ?? [options.region];
-  if (wanted.length === 0) throw new InputError('region', 'name at least one');
-  // The one region that this very process runs in needs no asking.
-  if (wanted.length === 1 && wanted[0] === options.region) return { enabled: wanted, skipped: [] };
-  return chooseRegions(ec2(), wanted, signal);
-}
-
-function regionOfScope(scopeId: string): string {
-  const region = /^aws:([a-z0-9-]+)$/.exec(scopeId)?.[1];
-  if (region === undefined) throw new InputError('scopeId', `${scopeId} is none of AWS`);
-  return region;
 }
 
 function openRegion(

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { asCloudError } from './errors.ts';
+import { asCloudError, InputError } from './errors.ts';
 import { Ledger, readOnly } from './ledger.ts';
 import type { Later } from './look.ts';
 import type { RunMetrics } from './metrics.ts';
@@ -12,6 +12,7 @@ import type {
   LedgerStore,
   Log,
   Notifier,
+  OpenedScopes,
   ReapWork,
   ScopeRequest,
   WorkQueue,
@@ -65,7 +66,7 @@ export async function sweep(
   call: Call,
 ): Promise<SweepResult> {
   const run = startRun(engine, verb, request, call);
-  const opened = await engine.cloud.open(request, call.signal);
+  const opened = await openScopes(engine, request, call.signal);
   run.report.skipped.push(...opened.skipped);
   const later: (Later & { scopeId: string })[] = [];
   for (const scope of opened.scopes) {
@@ -88,7 +89,7 @@ export async function vmEvent(
 ): Promise<{ report: Report; result: EventResult }> {
   const request: ScopeRequest = { ...scopeOf(event), vm: event.vmId };
   const run = startRun(engine, 'vm-event', request, call);
-  const { scopes } = await engine.cloud.open(scopeOf(event), call.signal);
+  const { scopes } = await openScopes(engine, scopeOf(event), call.signal);
   const scope = scopes.find(({ id }) => id === event.scopeId);
   let result: EventResult = { due: [] };
   if (scope) result = await handleVmEvent(run, scope, event);
@@ -99,7 +100,7 @@ export async function vmEvent(
 /** Deletes a batch that another function found; what must wait is back in the queue when this returns. */
 export async function reap(engine: Engine, work: ReapWork, call: Call): Promise<Report> {
   const run = startRun(engine, 'reap', {}, { ...call, runId: work.runId });
-  const { scopes } = await engine.cloud.open(scopeOf(work), call.signal);
+  const { scopes } = await openScopes(engine, scopeOf(work), call.signal);
   const scope = scopes.find(({ id }) => id === work.scopeId);
   if (!scope) throw new Error(`scope ${work.scopeId} cannot be opened`);
   await workOff(run, scope, work);
@@ -109,6 +110,32 @@ export async function reap(engine: Engine, work: ReapWork, call: Call): Promise<
 /** `aws:eu-west-1` is a region, `azure:<id>` a subscription: what a scope id stands for is the cloud's to say when it is opened. */
 function scopeOf({ scopeId }: { scopeId: string }): ScopeRequest {
   return { scopeIds: [scopeId] };
+}
+
+/**
+ * The scopes of a request, in a cloud that can do what the policy asks for.
+ * @throws InputError for a request that names nothing of this cloud, and for a policy that it cannot keep
+ */
+export async function openScopes(
+  { cloud, policy }: Engine,
+  request: ScopeRequest,
+  signal: AbortSignal,
+): Promise<OpenedScopes> {
+  const opened = await cloud.open(request, signal);
+  const types = opened.scopes.flatMap((scope) => scope.types);
+  const unable = types.find((type) => type.kind === 'disk' && policy.kinds.includes('disk') && !type.snapshot);
+  if (policy.snapshot !== 'never' && unable) {
+    throw new InputError('policy.snapshot', `${unable.name} offers no snapshots: only \`never\` is possible here`);
+  }
+  return opened;
+}
+
+/** A call may name one of the policy's clusters, and never widens them: they are what the deployment was trusted with. */
+function clustersOf({ clusters }: Policy, { cluster }: ScopeRequest): readonly string[] {
+  if (cluster === undefined) return clusters;
+  const isKnown = clusters.length === 0 || clusters.some((one) => one.toLowerCase() === cluster.toLowerCase());
+  if (!isKnown) throw new InputError('cluster', `${cluster} is none of the policy's clusters`);
+  return [cluster];
 }
 
 export function startRun(engine: Engine, verb: Verb, request: ScopeRequest, call: Call): Run {
@@ -129,7 +156,7 @@ export function startRun(engine: Engine, verb: Verb, request: ScopeRequest, call
     writes,
     mode: writes ? mode : 'observe',
     policy,
-    clusters: request.cluster === undefined ? policy.clusters : [request.cluster],
+    clusters: clustersOf(policy, request),
     clock,
     log,
     ledger: new Ledger(writes ? engine.store : readOnly(engine.store)),

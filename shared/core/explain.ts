@@ -1,4 +1,4 @@
-import { type Call, type Engine, startRun } from './engine.ts';
+import { type Call, type Engine, openScopes, startRun } from './engine.ts';
 import { asCloudError, InputError } from './errors.ts';
 import type { Ledger } from './ledger.ts';
 import { askOwners, judgeSighting, sight } from './look.ts';
@@ -14,7 +14,7 @@ import { type ReportItem, toReportItem } from './report.ts';
  */
 export async function explain(engine: Engine, id: string, request: ScopeRequest, call: Call): Promise<ReportItem> {
   const run = startRun(engine, 'explain', request, call);
-  const { scopes } = await engine.cloud.open(request, call.signal);
+  const { scopes } = await openScopes(engine, request, call.signal);
   let named = false;
   for (const scope of scopes) {
     const resourceId = scope.identify(id);

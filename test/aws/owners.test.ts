@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { aws } from '../../shared/aws/registry.ts';
 import type { OwnerAnswer, OwnerRef } from '../../shared/core/model.ts';
-import { type CloudScope, ownerKey } from '../../shared/core/ports.ts';
+import { type CloudScope, ownerKey, type ScopeRequest } from '../../shared/core/ports.ts';
 import { type AwsSimulator, startAwsSimulator } from '../../simulator/aws/server.ts';
 import { REGION, scopeOn, signal } from './scripted.ts';
 
@@ -163,6 +163,22 @@ describe('regions', () => {
     await expect(unknown).rejects.toMatchObject({ name: 'InputError', field: 'region' });
     await expect(cloud.open({ subscriptions: ['s'] }, signal())).rejects.toMatchObject({ field: 'subscription' });
     await expect(cloud.open({ scopeIds: ['azure:s'] }, signal())).rejects.toMatchObject({ field: 'scopeId' });
+  });
+
+  it('of a deployment are all that it can be asked for', async () => {
+    const cloud = aws({ region: REGION, regions: [REGION, 'eu-west-1'] });
+    const ids = async (request: ScopeRequest) => (await cloud.open(request, signal())).scopes.map(({ id }) => id);
+    expect(await ids({})).toEqual([`aws:${REGION}`, 'aws:eu-west-1']);
+    expect(await ids({ regions: ['all'] })).toEqual([`aws:${REGION}`, 'aws:eu-west-1']);
+    expect(await ids({ regions: ['eu-west-1'] })).toEqual(['aws:eu-west-1']);
+    const foreign = cloud.open({ regions: ['eu-west-1', 'eu-central-1'] }, signal());
+    await expect(foreign).rejects.toMatchObject({ name: 'InputError', field: 'region' });
+    expect(await cloud.open({ scopeIds: ['aws:eu-central-1', 'aws:eu-west-1'] }, signal())).toMatchObject({
+      scopes: [{ id: 'aws:eu-west-1' }],
+      skipped: [{ scope: 'aws:eu-central-1', reason: 'not a region of this deployment' }],
+    });
+    const everywhere = await aws({ region: REGION, regions: ['all'] }).open({}, signal());
+    expect(everywhere.scopes.length).toBe(3);
   });
 
   it('are apart: an instance of one proves nothing in another', async () => {

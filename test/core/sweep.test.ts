@@ -194,4 +194,27 @@ describe('sweep', () => {
     engine.clock.advance(60 * MINUTE);
     expect((await run()).counts).toMatchObject({ deleted: 2 });
   });
+
+  it('takes a cluster to narrow the policy, never to widen it', async () => {
+    const cloud = new FakeCloud();
+    const tags = (cluster: string) => ({ vm: 'vm-1', [`kubernetes.io/cluster/${cluster}`]: '1' });
+    for (const name of ['a', 'b', 'c']) cloud.disk(`d-${name}`, { tags: tags(name) });
+    const engine = testEngine(cloud, new MemoryLedger(), { ...AT_ONCE, clusters: ['a', 'b'] });
+    await expect(sweep(engine, 'sweep', { cluster: 'c' }, enforce)).rejects.toMatchObject({ field: 'cluster' });
+    expect(cloud.calls).toEqual({});
+    await sweep(engine, 'sweep', { cluster: 'B' }, enforce);
+    expect(cloud.deleted).toEqual(['d-b']);
+  });
+
+  it('refuses a policy that asks for snapshots where a cloud has none, before it looks at anything', async () => {
+    const cloud = new FakeCloud();
+    cloud.disk('d1');
+    cloud.offersSnapshots = false;
+    const run = (policy: object, verb: 'plan' | 'sweep' = 'sweep') =>
+      sweep(testEngine(cloud, new MemoryLedger(), { ...AT_ONCE, ...policy }), verb, {}, enforce);
+    await expect(run({ snapshot: 'before-delete' })).rejects.toMatchObject({ field: 'policy.snapshot' });
+    await expect(run({ snapshot: 'before-delete' }, 'plan')).rejects.toMatchObject({ field: 'policy.snapshot' });
+    expect(cloud.calls).toEqual({});
+    expect((await run({ snapshot: 'before-delete', kinds: ['nic'] })).report.counts.listed).toBe(0);
+  });
 });

@@ -9,6 +9,8 @@ import { AwsStage } from './aws-stage.ts';
 const CNI = 'node.k8s.amazonaws.com/instance_id';
 const MCM = (name: string) => ({ Name: name, 'kubernetes.io/cluster/shoot': '1', 'kubernetes.io/role/node': '1' });
 
+const POLICY = { grace: '0', minAge: '0', settle: '0' };
+
 describe.skipIf(motoMissing())('AWS functions, as bundles', () => {
   let stage: AwsStage;
   let simulator: AwsSimulator;
@@ -16,7 +18,7 @@ describe.skipIf(motoMissing())('AWS functions, as bundles', () => {
   beforeAll(async () => {
     stage = await AwsStage.start();
     simulator = stage.simulator;
-    await stage.deploy({ grace: '0', minAge: '0', settle: '0' });
+    await stage.deploy(POLICY);
   });
   afterAll(() => stage.stop());
   beforeEach(() => {
@@ -199,11 +201,30 @@ describe.skipIf(motoMissing())('AWS functions, as bundles', () => {
     [{ action: 'sweep', scope: { cluster: '' } }, /^body\.scope\.cluster: must not be empty/],
     [{ action: 'sweep', mode: 'delete' }, /^body\.mode/],
     [{ action: 'sweep', scope: { subscription: 's' } }, /^subscription: /],
+    [
+      { action: 'sweep', scope: { region: ['us-east-1', 'eu-west-1'] } },
+      /^region: eu-west-1 is not one of this deployment/,
+    ],
+    [{ action: 'explain', id: 'vol-0123456789abcdef0', scope: { region: 'eu-west-1' } }, /^region: eu-west-1/],
     [{ action: 'explain', id: 'i-0123456789abcdef0' }, /^id: /],
     ['sweep', /^body/],
   ])('refuses %j, naming the field, and touches nothing', async (body, message) => {
     await expect(invoke(body)).rejects.toThrow(message);
     expect(simulator.world.writes()).toEqual([]);
+  });
+
+  it('cannot be talked out of the clusters that its policy names', async () => {
+    await stage.deploy({ ...POLICY, clusters: ['shoot'] });
+    try {
+      const region = simulator.region();
+      const id = region.createVolume({ tags: { ...MCM('b1'), 'kubernetes.io/cluster/blue': '1' } });
+      const blue = invoke({ action: 'sweep', scope: { cluster: 'blue' } });
+      await expect(blue).rejects.toThrow(/^cluster: blue is none of the policy's clusters/);
+      expect(region.volumes.get(id)).toBeDefined();
+      region.volumes.set(id, undefined);
+    } finally {
+      await stage.deploy(POLICY);
+    }
   });
 
   it('stops well before its time limit, and hands back the rest', async () => {

@@ -27,6 +27,7 @@ export class FakeCloud implements Cloud {
   readonly snapshots = new Map<string, SnapshotState>();
   readonly snapshotTokens: string[] = [];
   pageSize = 2;
+  offersSnapshots = true;
   /** Runs before the named call; throws to fail it. */
   before: (call: string, target?: string) => void | Promise<void> = () => {};
 
@@ -159,7 +160,8 @@ export class FakeCloud implements Cloud {
         this.resources.delete(resource.key);
         this.deleted.push(resource.id);
       },
-      ...(kind === 'disk' && { snapshot: (resource: Resource, token: string) => this.#snapshot(resource, token) }),
+      ...(kind === 'disk' &&
+        this.offersSnapshots && { snapshot: (resource: Resource, token: string) => this.#snapshot(resource, token) }),
     };
   }
 
