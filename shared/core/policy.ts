@@ -61,13 +61,18 @@ const policySchema = z
     snapshot: z
       .enum(['never', 'before-delete'])
       .default('never')
-      .describe('before-delete: a disk is deleted only after a snapshot of it has completed. AWS only; refused on Azure.'),
+      .describe(
+        'before-delete: a disk is deleted only after a snapshot of it has completed. AWS only; refused on Azure.',
+      ),
     kinds: z
       .array(z.enum(['disk', 'nic']))
       .min(1)
       .default(['disk', 'nic'])
       .describe('What is looked at.'),
-    clusters: z.array(text).default([]).describe('Only resources of these clusters; empty = all. A call can name one of them, and no other.'),
+    clusters: z
+      .array(text)
+      .default([])
+      .describe('Only resources of these clusters; empty = all. A call can name one of them, and no other.'),
     ownerTags: z.array(tagKey).min(1).default(['gleaner-owner']).describe('Tag keys whose value names the owner.'),
     optOutTags: z
       .array(tagKey)
