@@ -5,8 +5,11 @@ import { ownerKey } from './ports.ts';
 
 /** How many owners one lookup of a cloud takes at most; asking in whole batches keeps the number of calls at ⌈owners / 200⌉. */
 export const OWNER_BATCH = 200;
-/** A VM can be made again under its name, and in some clouds under its id as well: answers age. */
-const ANSWER_TTL_MS = 5 * 60_000;
+/**
+ * A VM can be made again under its name, and in some clouds under its id as well: answers age. Long enough for a run's
+ * whole budget at the clouds' own pace of deletions, so that each owner is still asked once.
+ */
+const ANSWER_TTL_MS = 2 * 60_000;
 const MAX_ANSWERS = 20_000;
 
 interface Known {

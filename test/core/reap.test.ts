@@ -5,7 +5,7 @@ import { Ledger } from '../../shared/core/ledger.ts';
 import type { ReapWork } from '../../shared/core/ports.ts';
 import { MemoryLedger } from '../../shared/local/ledger-memory.ts';
 import { FakeCloud } from '../support/fake-cloud.ts';
-import { AT_ONCE, delegate, enforce, START, TestQueue, testEngine } from '../support/run.ts';
+import { AT_ONCE, delegate, enforce, MINUTE, START, TestQueue, testEngine } from '../support/run.ts';
 
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
 
@@ -79,5 +79,21 @@ describe('batches of a reap', () => {
     expect(cloud.deleted).toEqual(ended);
     const records = await history(new Ledger(memory), 10);
     expect(records.map(({ id }) => id).sort()).toEqual(ended.sort());
+  });
+
+  it.each([
+    [1, 'is still taken for gone', ['d0'], 1],
+    [3, 'is asked for again, and found made anew', [], 2],
+  ])('%i minutes after its owner was found gone, it %s', async (minutes, _, deleted, lookups) => {
+    const cloud = estate(1);
+    const engine = testEngine(cloud, new MemoryLedger(), AT_ONCE);
+    cloud.before = (call) => {
+      if (call !== 'get disk') return;
+      engine.clock.advance(minutes * MINUTE);
+      cloud.vm('vm-1');
+    };
+    await sweep(engine, 'sweep', {}, enforce);
+    expect(cloud.deleted).toEqual(deleted);
+    expect(cloud.calls.lookup).toBe(lookups);
   });
 });
