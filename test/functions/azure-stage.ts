@@ -132,10 +132,10 @@ export async function stage(policy: object) {
         if (error) throw new Error(error);
       }
     },
-    post: async (body: unknown) => {
+    post: async (body: unknown, to: Worker = worker) => {
       const text = typeof body === 'string' ? body : JSON.stringify(body);
       const http = { method: 'POST', url: 'http://localhost/api/invoke', headers: {}, body: { string: text } };
-      const answer = await worker.call('invoke', { http });
+      const answer = await to.call('invoke', { http });
       const given = answer.response?.returnValue?.http;
       const { string, bytes } = given?.body ?? {};
       const json = string ?? Buffer.from(bytes ?? []).toString();

@@ -180,3 +180,53 @@ describe('by hand', () => {
     expect(stage.deletes()).toEqual([]);
   });
 });
+
+describe('a deployment for some resource groups, in observe', () => {
+  let worker: Worker;
+  beforeAll(() => {
+    const settings = { GLEANER_RESOURCE_GROUPS: 'Shoot--One, other', GLEANER_MODE: 'observe' };
+    worker = new Worker(stage.folder, { ...stage.settings, ...settings });
+  });
+  afterAll(() => worker.stop());
+  const works = async (name: string) => (await stage.peek(name)).map((text) => JSON.parse(text) as object);
+
+  it('sweeps each of them by a call of its own, strongly consistent, and deletes nothing', async () => {
+    stage.arm.put(diskBody('lost-os-disk'));
+    expect((await worker.call('schedule', { json: '{"IsPastDue":false}' })).error).toBeUndefined();
+    expect(await works('gleaner-work')).toMatchObject([
+      { request: { scopeIds: [`azure:${SUBSCRIPTION}`], resourceGroup: 'shoot--one' } },
+      { request: { scopeIds: [`azure:${SUBSCRIPTION}`], resourceGroup: 'other' } },
+    ]);
+    for (const work of await works('gleaner-work'))
+      expect((await worker.call('sweepWork', { string: JSON.stringify(work) })).error).toBeUndefined();
+    expect(stage.server.seen.map(({ path }) => path.toLowerCase()).join()).not.toContain('resourcegraph');
+    expect(await works('gleaner-reap')).toEqual([]);
+    expect(stage.arm.names()).toEqual(['lost-os-disk']);
+  });
+
+  it('leaves the events of other groups alone', async () => {
+    const elsewhere = (text: string) => text.replaceAll(/shoot--one/gi, 'shoot--two');
+    expect((await worker.call('vmEvent', { json: elsewhere(JSON.stringify(grid('vm-7'))) })).error).toBeUndefined();
+    expect(await works('gleaner-events')).toEqual([]);
+    expect((await worker.call('vmEvent', { json: JSON.stringify(grid('vm-7')) })).error).toBeUndefined();
+    expect(await works('gleaner-events')).toHaveLength(1);
+  });
+
+  it.each([
+    [{ action: 'plan', scope: {} }, 'body.scope.resourceGroup'],
+    [{ action: 'sweep', scope: { resourceGroup: 'shoot--two' } }, 'body.scope.resourceGroup'],
+    [{ action: 'sweep', scope: { vm: vmId('vm-7') } }, 'body.scope.resourceGroup'],
+    [{ action: 'sweep', scope: { resourceGroup: 'shoot--one' }, mode: 'enforce' }, 'body.mode'],
+  ])('refuses %j by hand, naming %s', async (body, field) => {
+    stage.arm.put(diskBody('there-os-disk'));
+    expect(await stage.post(body, worker)).toMatchObject({ status: 400, body: { error: { field } } });
+    expect(stage.server.seen).toEqual([]);
+  });
+
+  it('takes one of them by hand, whatever its case, and says what would go', async () => {
+    stage.arm.put(diskBody('there-os-disk'));
+    const answer = await stage.post({ action: 'sweep', scope: { resourceGroup: 'SHOOT--ONE' } }, worker);
+    expect(answer).toMatchObject({ status: 200, body: { mode: 'observe', items: [{ outcome: 'would-delete' }] } });
+    expect(stage.deletes()).toEqual([]);
+  });
+});
