@@ -79,7 +79,10 @@ const policySchema = z
       .min(1)
       .default(['gleaner-keep'])
       .describe('Tag keys that protect a resource, whatever their value, unless it is `false`.'),
-    exclude: z.array(exclusion).default([]).describe('Never deleted.'),
+    exclude: z
+      .array(exclusion)
+      .default([])
+      .describe('Never deleted. Names, tag keys and values are compared in any case.'),
     retention: duration('90d', 'How long the ledger keeps the record of a deletion.'),
   })
   .describe('Gleaner policy');

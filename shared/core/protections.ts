@@ -1,6 +1,5 @@
 import type { Resource } from './model.ts';
 import type { Policy } from './policy.ts';
-import { tagEntries } from './tags.ts';
 
 /** Why a resource must stay, or undefined. */
 export interface Protection {
@@ -34,11 +33,20 @@ export function protectionOf(resource: Resource, policy: Policy): Protection | u
 const OWN_OPT_OUT = 'gleaner-keep';
 
 function optOutOf(resource: Resource, policy: Policy): Protection | undefined {
-  for (const [key, value] of tagEntries(resource, [OWN_OPT_OUT, ...policy.optOutTags])) {
+  for (const [key, value] of protectingTags(resource, [OWN_OPT_OUT, ...policy.optOutTags])) {
     // Only the exact word `false` takes the opt-out back: an empty or misspelt value protects.
     if (value !== 'false') return { reason: 'opted-out', evidence: `tag ${key}=${value}` };
   }
   return undefined;
+}
+
+/**
+ * Tags under these keys, whatever their case, also where the cloud minds it: whoever wrote `Gleaner-Keep` meant it, and
+ * what protects errs towards keeping.
+ */
+function protectingTags({ tags }: Resource, keys: readonly string[]): [key: string, value: string][] {
+  const wanted = new Set(keys.map((key) => key.toLowerCase()));
+  return Object.entries(tags).filter(([key]) => wanted.has(key.trim().toLowerCase()));
 }
 
 function exclusionOf(resource: Resource, policy: Policy): Protection | undefined {
@@ -50,8 +58,9 @@ function exclusionOf(resource: Resource, policy: Policy): Protection | undefined
       return { reason: 'excluded', evidence };
     if (rule.name !== undefined && globMatches(rule.name, resource.name)) return { reason: 'excluded', evidence };
     if (rule.tag === undefined) continue;
-    const found = tagEntries(resource, [rule.tag]).some(
-      ([, value]) => rule.value === undefined || rule.value === value,
+    const wanted = rule.value?.toLowerCase();
+    const found = protectingTags(resource, [rule.tag]).some(
+      ([, value]) => wanted === undefined || wanted === value.toLowerCase(),
     );
     if (found) return { reason: 'excluded', evidence };
   }

@@ -62,8 +62,11 @@ describe('judge', () => {
     ['keep: opted-out', { resource: disk({ tags: { 'gleaner-keep': '' } }) }],
     ['keep: opted-out', { resource: disk({ tags: { 'gleaner-keep': 'flase' } }) }],
     ['reap: orphan', { resource: disk({ tags: { 'gleaner-keep': 'false' } }) }],
-    ['reap: orphan', { resource: disk({ tags: { 'Gleaner-Keep': 'true' } }) }],
     ['keep: opted-out', { resource: disk({ tags: { 'Gleaner-Keep': 'true' }, tagsIgnoreCase: true }) }],
+    // What protects is heeded in any case, also where the cloud tells keys apart by it.
+    ['keep: opted-out', { resource: disk({ tags: { 'Gleaner-Keep': 'true' } }) }],
+    ['keep: opted-out', { resource: disk({ tags: { 'GLEANER-KEEP ': '' } }) }],
+    ['keep: opted-out', { resource: disk({ tags: { 'gleaner-keep': 'false', 'Gleaner-Keep': '1' } }) }],
     [
       'keep: opted-out',
       { resource: disk({ tags: { 'gleaner-keep': '1' } }), policy: parsePolicy({ optOutTags: ['keep'] }) },
@@ -72,6 +75,13 @@ describe('judge', () => {
     ['keep: excluded', { policy: parsePolicy({ exclude: [{ id: 'VOL-1' }] }) }],
     ['keep: excluded', { policy: parsePolicy({ exclude: [{ name: 'vol-*' }] }) }],
     ['keep: excluded', { policy: parsePolicy({ exclude: [{ tag: 'kubernetes.io/cluster/shoot', value: '1' }] }) }],
+    [
+      'keep: excluded',
+      {
+        resource: disk({ tags: { 'kubernetes.io/cluster/shoot': '1', Stage: 'PROD' } }),
+        policy: parsePolicy({ exclude: [{ tag: 'stage', value: 'prod' }] }),
+      },
+    ],
     ['reap: orphan', { policy: parsePolicy({ exclude: [{ tag: 'kubernetes.io/cluster/shoot', value: '2' }] }) }],
     ['keep: excluded', { policy: parsePolicy({ kinds: ['nic'] }) }],
     ['keep: locked', { resource: disk({ holds: [{ code: 'locked', detail: 'CanNotDelete' }] }) }],
