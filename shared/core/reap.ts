@@ -1,4 +1,5 @@
 import pMap from 'p-map';
+import { giveBackBudget, takeBudget, untilNextHour } from './budget.ts';
 import { asCloudError, CloudError, isRetryable } from './errors.ts';
 import { type Judged, judgeAfresh, type Later } from './look.ts';
 import type { Resource } from './model.ts';
@@ -84,17 +85,17 @@ async function reapBatch(
     for (const { resource, verdict } of orphans) run.report.item(resource, verdict, 'would-delete');
     return later;
   }
-  const granted = await takeBudget(run, orphans.length);
-  for (const { resource, verdict } of orphans.slice(granted)) {
+  const grant = await takeBudget(run, orphans.length);
+  for (const { resource, verdict } of orphans.slice(grant.count)) {
     run.report.stop('budget');
     run.report.item(resource, verdict, 'deferred', ['budget used up']);
     later.push({ item: idOf(resource), afterMs: untilNextHour(run), patient: true, reason: 'budget' });
   }
-  const results = await pMap(orphans.slice(0, granted), (orphan) => deleteOne(run, scope, type, orphan), {
+  const results = await pMap(orphans.slice(0, grant.count), (orphan) => deleteOne(run, scope, type, orphan), {
     concurrency: scope.deleteConcurrency,
   });
   const unused = results.filter(({ deleted }) => !deleted).length;
-  if (unused > 0) await giveBackBudget(run, unused);
+  if (unused > 0) await giveBackBudget(run, grant, unused);
   return [...later, ...results.flatMap((result) => result.later ?? [])];
 }
 
@@ -207,32 +208,12 @@ async function snapshotFirst(
   return { id, pending: state !== 'completed' };
 }
 
-async function takeBudget(run: Run, wanted: number): Promise<number> {
-  const mine = Math.min(wanted, run.budget.left);
-  if (mine <= 0) return 0;
-  // Taken before it is asked for: batches run side by side, and none may count on what another is about to take.
-  run.budget.left -= mine;
-  const granted = await run.ledger.spend(run.clock.now(), mine, run.policy.budget.perHour);
-  run.budget.left += mine - granted;
-  return granted;
-}
-
-async function giveBackBudget(run: Run, unused: number): Promise<void> {
-  run.budget.left += unused;
-  try {
-    await run.ledger.spend(run.clock.now(), -unused, run.policy.budget.perHour);
-  } catch (error) {
-    run.log.warn({ error: messageOf(error) }, 'unused budget not given back');
-  }
-}
-
 function chunked<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
     items.slice(index * size, (index + 1) * size),
   );
 }
 
-const untilNextHour = (run: Run) => 3_600_000 - (run.clock.now().getTime() % 3_600_000);
 const idOf = ({ key, id, type }: Resource): ResourceId => ({ key, id, type });
 
 /** What history shows and restore needs. */

@@ -5,8 +5,9 @@ import { Ledger } from '../../shared/core/ledger.ts';
 import type { ReapWork } from '../../shared/core/ports.ts';
 import { MemoryLedger } from '../../shared/local/ledger-memory.ts';
 import { FakeCloud } from '../support/fake-cloud.ts';
-import { AT_ONCE, delegate, enforce, MINUTE, START, TestQueue, testEngine } from '../support/run.ts';
+import { AT_ONCE, cloudError, delegate, enforce, MINUTE, START, TestQueue, testEngine } from '../support/run.ts';
 
+const NEXT_HOUR = new Date(START.getTime() + 60 * MINUTE);
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 function estate(disks: number): FakeCloud {
@@ -57,6 +58,22 @@ describe('batches of a reap', () => {
     const report = await reap(engine, workOf(cloud), enforce);
     expect(report.counts).toMatchObject({ deleted: 3, deferred: 5 });
     expect(cloud.deleted.length).toBe(3);
+  });
+
+  it('give back what they did not use to the hour that it came from', async () => {
+    const cloud = estate(2);
+    const engine = testEngine(cloud, new MemoryLedger(), AT_ONCE, new TestQueue());
+    const ledger = new Ledger(engine.store);
+    cloud.before = async (call) => {
+      if (call !== 'delete disk') return;
+      if (engine.clock.now() < NEXT_HOUR) {
+        engine.clock.advance(NEXT_HOUR.getTime() - START.getTime());
+        await ledger.spend(engine.clock.now(), 5, 1000);
+      }
+      throw cloudError('locked');
+    };
+    await reap(engine, workOf(cloud), enforce);
+    expect([await ledger.spentThisHour(START), await ledger.spentThisHour(NEXT_HOUR)]).toEqual([0, 5]);
   });
 
   it('end before the run does when one of them fails, each deletion with its record', async () => {
