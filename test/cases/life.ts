@@ -88,7 +88,7 @@ export interface Estate {
  * Lives of VMs at random, with events late, doubled or never delivered, answers that fail, reads that lag, people who tag,
  * borrow and give back. Every deletion is held against what is true; in the end nothing is left that should have gone.
  */
-export class Life {
+class Life {
   readonly #at: Estate;
   readonly #machines: Machine[] = [];
   readonly #truths = new Map<string, Truth>();
