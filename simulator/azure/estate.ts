@@ -10,6 +10,9 @@ export class Estate {
   readonly #groups = new Map<string, string>();
   readonly #resources = new Map<string, Body>();
   readonly #indexed = new Map<string, Body>();
+  /** Which change of each resource Resource Graph has noticed: a late one never undoes a later one. */
+  readonly #noticed = new Map<string, number>();
+  #changes = 0;
   #serial = 0;
 
   constructor(id: string, world: World) {
@@ -78,9 +81,14 @@ export class Estate {
   }
 
   #index(id: string, body: Body | undefined): void {
+    const key = id.toLowerCase();
+    this.#changes += 1;
+    const change = this.#changes;
     this.later(this.graphLagMs, () => {
-      if (body) this.#indexed.set(id.toLowerCase(), body);
-      else this.#indexed.delete(id.toLowerCase());
+      if (change < (this.#noticed.get(key) ?? 0)) return;
+      this.#noticed.set(key, change);
+      if (body) this.#indexed.set(key, body);
+      else this.#indexed.delete(key);
     });
   }
 

@@ -410,4 +410,13 @@ describe.skipIf(!existsSync(MODELS))('its answers, held against the API models',
     const validate = compiled('disk-2026-03-02.schema.json');
     expect(validate({ ...sub.disk(sub.createDisk('a')), colour: 'blue' })).toBe(false);
   });
+
+  it('notices changes in their order: one that it heard of late never undoes a later one', async () => {
+    sub.graphLagMs = 60_000;
+    const id = sub.createDisk('a');
+    sub.graphLagMs = 0;
+    sub.remove(id);
+    world.advance(60_000);
+    expect((await ask(query)).count).toBe(0);
+  });
 });
