@@ -82,9 +82,11 @@ function judgeTimes(input: Case): Verdict {
   const grace = later(resource.detachedAt ?? firstSeen, policy.grace);
   const settled = resource.needsSecondLook ? later(firstSeen, policy.settle) : grace;
   const dueAt = new Date(Math.max(young.getTime(), grace.getTime(), settled.getTime()));
+  // Compared with such a time everything is false, and what remains after all comparisons is to delete.
+  if (Number.isNaN(dueAt.getTime())) return ownerVerdict('keep', 'time-odd', owner, ['due at no time that there is']);
   const evidence = [
     resource.createdAt ? `created ${iso(resource.createdAt)}` : `no creation time, known since ${iso(bornBy)}`,
-    resource.detachedAt ? `detached ${iso(resource.detachedAt)}` : `first seen as an orphan ${iso(firstSeen)}`,
+    sinceWhen(resource.detachedAt, mark, firstSeen),
   ];
   const orphanSince = resource.detachedAt ?? firstSeen;
   const wait = (reason: Reason) => ({
@@ -97,6 +99,11 @@ function judgeTimes(input: Case): Verdict {
   if (settled > now) return wait('settling');
   const passed = `grace ${formatDuration(policy.grace)} passed`;
   return { ...ownerVerdict('reap', 'orphan', owner, [...evidence, passed]), dueAt, orphanSince };
+}
+
+function sinceWhen(detachedAt: Date | undefined, mark: Mark | undefined, firstSeen: Date): string {
+  if (detachedAt) return `detached ${iso(detachedAt)}`;
+  return mark ? `first seen as an orphan ${iso(firstSeen)}` : 'seen as an orphan for the first time';
 }
 
 /** A mark counts only while nobody has used the resource since: a changed detach time voids it. */

@@ -1,4 +1,4 @@
-import { parse as parseYaml, YAMLParseError } from 'yaml';
+import { parse as parseYaml } from 'yaml';
 import { InputError } from './errors.ts';
 import { type Policy, parsePolicy } from './policy.ts';
 
@@ -14,10 +14,11 @@ export function parsePolicyText(source: string): Policy {
 
 function parseText(source: string): unknown {
   try {
-    return parseYaml(source, { uniqueKeys: true });
-  } catch (error) {
-    if (error instanceof YAMLParseError)
-      throw new InputError('policy', error.message.split('\n')[0] ?? 'is no YAML', { cause: error });
-    throw error;
+    return parseYaml(source, { uniqueKeys: true, logLevel: 'error' });
+  } catch (cause) {
+    const [message = 'is no YAML'] = (cause instanceof Error ? cause.message : String(cause)).split('\n');
+    // YAML reads a value that begins with * as an alias: what people mean by it here is a name.
+    const hint = message.includes('alias') ? ' (a value that begins with * needs quotes)' : '';
+    throw new InputError('policy', `${message}${hint}`, { cause });
   }
 }

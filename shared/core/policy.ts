@@ -4,13 +4,20 @@ import { InputError } from './errors.ts';
 
 const DURATION_PATTERN = /^(0|(\d+(ms|s|m|h|d))+)$/;
 
+const NO_DURATION = 'must be a duration such as 90s, 30m, 1h30m or 0, at most 3650d';
+
+/** Zero may be written as a number too, as YAML makes one of it; any other number lacks its unit. */
 const duration = (byDefault: string, description: string) =>
   z
-    .string()
-    .regex(DURATION_PATTERN, 'must be a duration such as 90s, 30m, 1h30m or 0')
+    .union([z.string().regex(DURATION_PATTERN, NO_DURATION), z.literal(0)], { error: NO_DURATION })
     .default(byDefault)
     .describe(`${description} A duration: 90s, 30m, 1h30m, 7d, 0.`)
-    .transform((text) => parseDuration(text) as number);
+    .transform((value, context) => {
+      const ms = parseDuration(String(value));
+      if (ms !== undefined) return ms;
+      context.addIssue({ code: 'custom', message: NO_DURATION });
+      return z.NEVER;
+    });
 
 const count = (byDefault: number, description: string) => z.int().min(0).default(byDefault).describe(description);
 

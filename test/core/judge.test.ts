@@ -114,6 +114,9 @@ describe('judge', () => {
     ['keep: owner-unproven', { owners: [owner('gone'), owner('unknown', 'i-2')] }],
     ['keep: time-odd', { resource: disk({ createdAt: ago(-5) }) }],
     ['keep: time-odd', { resource: disk({ createdAt: new Date(Number.NaN) }) }],
+    // Added to a date it is none any more, and compared with that everything is false.
+    ['keep: time-odd', { policy: { ...parsePolicy({}), grace: 9e15 } }],
+    ['keep: time-odd', { policy: { ...parsePolicy({}), minAge: Number.NaN } }],
     ['keep: time-odd', { mark: { resourceKey: 'c:vol-1', firstSeen: ago(-1) } }],
     ['keep: created-after-event', { resource: disk({ createdAt: ago(20) }), eventTime: ago(60) }],
     ['wait: too-young', { resource: disk({ createdAt: ago(5) }) }],
