@@ -122,7 +122,8 @@ async function find<T>(
 ): Promise<Resource[]> {
   const id = parseArmIdOf(VM_TYPE, vm.id);
   const place = id?.place ?? (vm.place || context.place);
-  const name = (vm.name ?? id?.name ?? vm.id).toLowerCase();
+  // An id says its name itself; what a person gave as a name may be the id again.
+  const name = (id?.name ?? vm.name ?? vm.id).toLowerCase();
   const claimed = new Map(vm.claimed.map((one) => [one.key, one.id]));
   const names = new Set([name, vm.id.toLowerCase()]);
   const isItsOwn = (resource: Resource) =>
