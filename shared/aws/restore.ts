@@ -1,9 +1,11 @@
 import {
+  CreateTagsCommand,
   CreateVolumeCommand,
   type CreateVolumeCommandInput,
   type EC2Client,
   ListVolumesInRecycleBinCommand,
   RestoreVolumeFromRecycleBinCommand,
+  type Tag,
   type VolumeType,
 } from '@aws-sdk/client-ec2';
 import { CloudError, InputError } from '../core/errors.ts';
@@ -30,6 +32,12 @@ export async function restoreVolume(
     await called('RestoreVolumeFromRecycleBin', () =>
       ec2.send(new RestoreVolumeFromRecycleBinCommand(input), { abortSignal: signal }),
     );
+    const Tags = tagList(source.tags);
+    if (Tags.length > 0) {
+      await called('CreateTags', () =>
+        ec2.send(new CreateTagsCommand({ Resources: [source.id], Tags }), { abortSignal: signal }),
+      );
+    }
     return { id: source.id, from: 'recycle-bin' };
   }
   if (source.snapshotId === undefined) {
@@ -61,11 +69,16 @@ async function lookIntoRecycleBin(
   }
 }
 
+/** Without those that only AWS itself may set. */
+function tagList(tags: Readonly<Record<string, string>>): Tag[] {
+  return Object.entries(tags).flatMap(([Key, Value]) => (/^aws:/i.test(Key) ? [] : [{ Key, Value }]));
+}
+
 function volumeInput({ id, tags, restore = {} }: RestoreSource, snapshotId: string): CreateVolumeCommandInput {
   const { availabilityZone, volumeType, sizeGiB, iops, throughput, encrypted, kmsKeyId } = restore;
   if (typeof availabilityZone !== 'string') throw new InputError('id', `the record of ${id} has no availability zone`);
   const takesIops = volumeType === 'gp3' || volumeType === 'io1' || volumeType === 'io2';
-  const Tags = Object.entries(tags).flatMap(([Key, Value]) => (/^aws:/i.test(Key) ? [] : [{ Key, Value }]));
+  const Tags = tagList(tags);
   return {
     SnapshotId: snapshotId,
     AvailabilityZone: availabilityZone,

@@ -4,6 +4,7 @@ import type { Ledger } from './ledger.ts';
 import { askOwners, judgeSighting, sight } from './look.ts';
 import { OwnerBook } from './owner-book.ts';
 import type { CloudScope, RestoreResult, ScopeRequest } from './ports.ts';
+import { OWN_OPT_OUT } from './protections.ts';
 import type { Tombstone } from './records.ts';
 import { type ReportItem, toReportItem } from './report.ts';
 
@@ -43,7 +44,8 @@ export async function history(ledger: Ledger, limit: number): Promise<Tombstone[
 }
 
 /**
- * Makes a deleted disk again, from the snapshot that was taken before, or from the cloud's recycle bin.
+ * Makes a deleted disk again, from the snapshot that was taken before, or from the cloud's recycle bin. It comes back with
+ * its tags, and with the opt-out tag: with its old ones alone the next sweep would delete it again.
  * @throws InputError when no record of a deletion has this id, or it was no disk
  */
 export async function restore(
@@ -64,7 +66,7 @@ export async function restore(
       {
         id,
         name: tombstone.name,
-        tags: tombstone.tags,
+        tags: { ...tombstone.tags, [OWN_OPT_OUT]: 'restored' },
         ...(tombstone.snapshotId !== null && { snapshotId: tombstone.snapshotId }),
         ...(tombstone.restore !== null && { restore: tombstone.restore }),
       },

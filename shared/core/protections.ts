@@ -30,7 +30,7 @@ export function protectionOf(resource: Resource, policy: Policy): Protection | u
 }
 
 /** Protects whatever a policy says: nobody who set other opt-out tags meant to give this one up. */
-const OWN_OPT_OUT = 'gleaner-keep';
+export const OWN_OPT_OUT = 'gleaner-keep';
 
 function optOutOf(resource: Resource, policy: Policy): Protection | undefined {
   for (const [key, value] of protectingTags(resource, [OWN_OPT_OUT, ...policy.optOutTags])) {
