@@ -59,7 +59,7 @@ export function durationOf(flag: string, value: string | undefined): number | un
 }
 
 /** What to look at. @throws InputError where a cloud's own flag is missing, or another cloud's is given */
-export function scopeOf(flags: Flags): ScopeRequest {
+function scopeOf(flags: Flags): ScopeRequest {
   const { cloud, cluster, resourceGroup } = flags;
   if (cloud === 'aws' && flags.subscription !== undefined)
     throw new InputError('--subscription', 'belongs to Azure; AWS has --region');
@@ -73,6 +73,32 @@ export function scopeOf(flags: Flags): ScopeRequest {
     ...(resourceGroup !== undefined && { resourceGroup }),
     ...(flags.vm !== undefined && { vm: vmOf(flags, subscriptions) }),
   };
+}
+
+/** Where one resource lies: an Azure id names its subscription itself. */
+export function scopeOfId(id: string, flags: Flags): ScopeRequest {
+  const request = scopeOf(flags);
+  if (flags.cloud !== 'azure' || request.subscriptions) return request;
+  const subscription = /^\/subscriptions\/([^/]+)\//i.exec(id)?.[1];
+  return subscription === undefined ? request : { ...request, subscriptions: [subscription] };
+}
+
+/** Core's fields, where a flag sets them. */
+const FLAG_OF: Readonly<Record<string, string>> = {
+  region: '--region',
+  regions: '--region',
+  subscription: '--subscription',
+  subscriptions: '--subscription',
+  resourceGroup: '--resource-group',
+  cluster: '--cluster',
+  vm: '--vm',
+  ledger: '--ledger',
+};
+
+/** An input error as somebody reads it who wrote flags. */
+export function flagError({ field, message }: InputError): string {
+  const flag = FLAG_OF[field];
+  return flag === undefined ? message : `${flag}${message.slice(field.length)}`;
 }
 
 /** What a sweep looks at. @throws InputError also where Azure is asked without a subscription */

@@ -5,7 +5,7 @@ import { explainCommand } from './commands/explain.ts';
 import { historyCommand } from './commands/history.ts';
 import { restoreCommand } from './commands/restore.ts';
 import { sweepCommand } from './commands/sweep.ts';
-import { CLOUDS, type Flags } from './flags.ts';
+import { CLOUDS, type Flags, flagError } from './flags.ts';
 
 /** Bad input: a flag, a policy, an id. Nothing was done. */
 const BAD_INPUT = 2;
@@ -22,7 +22,7 @@ export async function run(args: readonly string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : BAD_INPUT;
     if (error instanceof InputError) {
-      process.stderr.write(`error: ${error.message}\n`);
+      process.stderr.write(`error: ${flagError(error)}\n`);
       return BAD_INPUT;
     }
     if (error instanceof CloudError) {
@@ -51,7 +51,7 @@ function build(done: (code: number) => void): Command {
     .option('--release-breaker', 'the owners that tripped the breaker are truly gone: a person has looked')
     .option('--yes', 'do not ask before deleting')
     .action(async (flags: Flags) => done(await sweepCommand('sweep', flags)));
-  scopeFlags(sub('explain', 'one resource as a sweep would see it now, and when it would go'))
+  timeFlags(scopeFlags(sub('explain', 'one resource as a sweep would see it now, and when it would go')))
     .argument('<id>', 'native id of a disk or network interface', text('id'))
     .action(async (id: string, flags: Flags) => done(await explainCommand(id, flags)));
   ledgerFlags(sub('history', 'deletions, newest first'))
@@ -83,8 +83,16 @@ function scopeFlags(command: Command): Command {
     .option('--verbose', 'log to standard error');
 }
 
+/** What a verdict depends on. */
+function timeFlags(command: Command): Command {
+  return command
+    .option('--grace <duration>', 'time between first sighting and deletion (default: 30m)', text('grace'))
+    .option('--min-age <duration>', 'nothing younger is deleted (default: 10m)', text('min-age'))
+    .option('--settle <duration>', 'time between two looks where one is no proof (default: 5m)', text('settle'));
+}
+
 function sweepFlags(command: Command): Command {
-  return scopeFlags(command)
+  return timeFlags(scopeFlags(command))
     .option('--cluster <name>', 'only resources of this cluster', text('cluster'))
     .option('--vm <id>', 'only what this VM left: its id, or its name', text('vm'))
     .addOption(
@@ -93,9 +101,6 @@ function sweepFlags(command: Command): Command {
         'enforce',
       ]),
     )
-    .option('--grace <duration>', 'time between first sighting and deletion (default: 30m)', text('grace'))
-    .option('--min-age <duration>', 'nothing younger is deleted (default: 10m)', text('min-age'))
-    .option('--settle <duration>', 'time between two looks where one is no proof (default: 5m)', text('settle'))
     .option('--budget <count>', 'deletions a run (default: 200)', count('budget'))
     .option('--all', 'list what is kept as well');
 }

@@ -14,13 +14,19 @@ const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
 /** Nobody is told by the CLI: its report is the telling. */
 const quiet: Notifier = { notify: async () => {} };
 
-/** Puts the pieces together that the flags name. `writes` false never makes a ledger that is not there. */
-export async function engineOf(flags: Flags, policy: Policy, writes: boolean): Promise<Engine> {
+/**
+ * What a command wants of the ledger: to write to it; to read what earlier runs noted, if they did; or its records
+ * themselves, which must be there where they are asked for by name. Only the first makes one.
+ */
+export type LedgerUse = 'write' | 'look' | 'records';
+
+/** Puts the pieces together that the flags name. */
+export async function engineOf(flags: Flags, policy: Policy, use: LedgerUse): Promise<Engine> {
   const clock = new SystemClock();
   // Everything that a person must know is in the report; the log is for those who ask for it.
   const log = flags.verbose ? createLog({ level: 'debug', stream: process.stderr }) : silent;
   const cloud = await cloudOf(flags, clock);
-  const store = await ledgerOf(flags, clock, writes);
+  const store = await ledgerOf(flags, clock, use);
   return { cloud, store, policy, clock, log, notifier: quiet };
 }
 
@@ -42,13 +48,14 @@ function homeRegion({ region }: Flags): string {
   return process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION ?? named ?? DEFAULT_REGION;
 }
 
-const ledgerName = (flags: Flags) => flags.ledger ?? process.env.GLEANER_LEDGER ?? `sqlite:${defaultFile()}`;
+const ledgerName = (flags: Flags) =>
+  flags.ledger ?? (process.env.GLEANER_LEDGER || undefined) ?? `sqlite:${defaultFile()}`;
 
 /** Whether nothing of this run will be known to the next. */
-export const isForgetful = (flags: Flags) => ledgerName(flags) === 'memory';
+export const isForgetful = (flags: Flags) => ['memory', 'sqlite::memory:'].includes(ledgerName(flags));
 
 /** @throws InputError naming --ledger */
-export async function ledgerOf(flags: Flags, clock: Clock, writes: boolean): Promise<LedgerStore> {
+export async function ledgerOf(flags: Flags, clock: Clock, use: LedgerUse): Promise<LedgerStore> {
   const where = ledgerName(flags);
   const [kind, ...rest] = where.split(':');
   const place = rest.join(':');
@@ -60,9 +67,9 @@ export async function ledgerOf(flags: Flags, clock: Clock, writes: boolean): Pro
     );
   switch (kind) {
     case 'sqlite': {
-      if (!writes && !existsSync(place)) return memory(clock);
+      if (use !== 'write' && !existsSync(place)) return absent(flags, place, clock, use);
       const { SqliteLedger } = await import('../shared/local/ledger-sqlite.ts');
-      return SqliteLedger.open(place, clock, { readOnly: !writes });
+      return SqliteLedger.open(place, clock, { readOnly: use !== 'write' });
     }
     case 'dynamodb': {
       const { DynamoLedger } = await import('../shared/aws/ledger-dynamodb.ts');
@@ -85,6 +92,14 @@ async function tables(url: string, clock: Clock): Promise<LedgerStore> {
   const { TablesLedger } = await import('../shared/azure/ledger-tables.ts');
   const { DefaultAzureCredential } = await import('@azure/identity');
   return new TablesLedger({ access: { url, credential: new DefaultAzureCredential() }, table: 'gleaner', clock });
+}
+
+/** A first look finds no ledger; a name that was given may be misspelt. */
+function absent(flags: Flags, file: string, clock: Clock, use: LedgerUse): Promise<LedgerStore> {
+  const isNamed = flags.ledger !== undefined || Boolean(process.env.GLEANER_LEDGER);
+  if (isNamed && use === 'records') throw new InputError('--ledger', `${file} does not exist`);
+  if (isNamed) process.stderr.write(`note: ${file} does not exist (yet): no earlier sighting is known\n`);
+  return memory(clock);
 }
 
 async function memory(clock: Clock): Promise<LedgerStore> {

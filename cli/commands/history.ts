@@ -7,7 +7,7 @@ import { ledgerOf } from '../wire.ts';
 
 /** `gleaner history`. @returns the exit code */
 export async function historyCommand(flags: Flags): Promise<number> {
-  const store = await ledgerOf(flags, new SystemClock(), false);
+  const store = await ledgerOf(flags, new SystemClock(), 'records');
   try {
     const items = await history(new Ledger(store), flags.limit ?? 100);
     if (flags.json) {

@@ -30,7 +30,7 @@ export async function sweepCommand(verb: 'plan' | 'sweep', flags: Flags): Promis
       'memory forgets which snapshot belongs to which deletion: snapshot: before-delete needs another',
     );
   }
-  const engine = await engineOf(flags, policy, verb === 'sweep');
+  const engine = await engineOf(flags, policy, verb === 'sweep' ? 'write' : 'look');
   const interrupt = interruptible();
   try {
     if (deletes && !flags.yes && !(await confirmed(engine, request, interrupt.signal))) return 0;
@@ -93,7 +93,7 @@ async function sweepAndWait(
   waitMs: number,
   say: (text: string) => void,
 ): Promise<Report> {
-  const deadline = engine.clock.now().getTime() + waitMs;
+  const deadline = waitMs === 0 ? 0 : engine.clock.now().getTime() + waitMs + WAIT_SLACK_MS;
   let result = await sweep(engine, verb, request, call);
   for (;;) {
     const nextMs = soonest(result, deadline - engine.clock.now().getTime());
@@ -111,6 +111,9 @@ async function sweepAndWait(
     result = { ...again, report: { ...again.report, counts, startedAt: result.report.startedAt } };
   }
 }
+
+/** `--wait 1m` is meant to reach what comes back in a minute, though the look itself has taken a moment of it. */
+const WAIT_SLACK_MS = 5000;
 
 /** When the first of what comes later may be tried, if that is within the time left. */
 function soonest({ later }: SweepResult, leftMs: number): number | undefined {

@@ -74,6 +74,8 @@ function nextStep({ verb, mode, counts, stoppedBy, complete }: Report): string {
     return 'next: gleaner sweep --mode enforce with the same flags deletes these.';
   if (mode === 'observe' && counts.reap > 0) return 'next: --mode enforce deletes these.';
   if (counts.deferred > 0) return 'next: sweep again later, or with --wait, for what is deferred.';
+  if (verb === 'plan' && counts.wait > 0)
+    return 'next: gleaner sweep remembers what it sees (and deletes nothing without --mode enforce): grace counts from there.';
   if (counts.wait > 0) return 'next: sweep again when the first of these is due.';
   return 'nothing left to do.';
 }

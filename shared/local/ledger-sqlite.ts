@@ -54,15 +54,17 @@ export class SqliteLedger implements LedgerStore {
       });
     });
     try {
-      if (readOnly) return new SqliteLedger(new sqlite.DatabaseSync(file, { readOnly: true, timeout: 10_000 }), clock);
+      if (readOnly) {
+        const db = new sqlite.DatabaseSync(file, { readOnly: true, timeout: 10_000 });
+        if (!isLedger(db)) throw new Error('holds no ledger');
+        return new SqliteLedger(db, clock);
+      }
       if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
       const db = new sqlite.DatabaseSync(file, { timeout: 10_000 });
+      isLedger(db);
       db.exec('PRAGMA journal_mode = WAL');
-      const { user_version: version } = db.prepare('PRAGMA user_version').get() as { user_version: number };
-      if (version !== 0 && version !== SCHEMA_VERSION)
-        throw new Error(`has schema ${version}, this Gleaner knows ${SCHEMA_VERSION}`);
-      db.exec(SCHEMA);
-      db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+      // All at once: another process must never see half of it and take it for a stranger's.
+      db.exec(`BEGIN IMMEDIATE; ${SCHEMA} PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT`);
       if (file !== ':memory:') chmodSync(file, 0o600);
       const ledger = new SqliteLedger(db, clock);
       ledger.purge();
@@ -145,6 +147,19 @@ export class SqliteLedger implements LedgerStore {
 }
 
 /** One statement for each condition, so that the check and the write are one step; an expired entry counts as absent. */
+/** False = an empty database. @throws Error where it is another program's or another Gleaner's, or no database at all */
+function isLedger(db: DatabaseSync): boolean {
+  const { version, tables } = db
+    .prepare(
+      'SELECT (SELECT user_version FROM pragma_user_version) AS version, (SELECT count(*) FROM sqlite_master) AS tables',
+    )
+    .get() as { version: number; tables: number };
+  if (version === 0 && tables > 0) throw new Error('is the database of another program');
+  if (version !== 0 && version !== SCHEMA_VERSION)
+    throw new Error(`has schema ${version}, this Gleaner knows ${SCHEMA_VERSION}`);
+  return version === SCHEMA_VERSION;
+}
+
 function upsert(condition: WriteCondition, nowMs: number): { sql: string; more: SQLInputValue[] } {
   const insert = 'INSERT INTO entry (partition, sort, value, version, expires)';
   const update = 'UPDATE SET value = excluded.value, version = excluded.version, expires = excluded.expires';

@@ -195,8 +195,12 @@ describe('gleaner', () => {
       AvailabilityZone: 'us-east-1a',
     });
     expect(region.volumes.get(answer.restored)?.Tags).toContainEqual({ Key: 'team', Value: 'blue' });
-    const forgetful = await gleaner(['sweep', '--cloud', 'aws', '--ledger', 'memory', ...args]);
-    expect([forgetful.code, forgetful.stderr]).toEqual([2, expect.stringContaining('--ledger: memory forgets')]);
+    const after = reportOf(await sweep(...args));
+    expect(after.items).toMatchObject([{ id: answer.restored, verdict: 'keep', reason: 'opted-out' }]);
+    for (const memory of ['memory', 'sqlite::memory:']) {
+      const forgetful = await gleaner(['sweep', '--cloud', 'aws', '--ledger', memory, ...args]);
+      expect([forgetful.code, forgetful.stderr]).toEqual([2, expect.stringContaining('--ledger: memory forgets')]);
+    }
     expect(await gleaner(['restore', 'vol-0123', '--cloud', 'aws', '--ledger', ledger()])).toMatchObject({ code: 2 });
   });
 
@@ -244,7 +248,7 @@ describe('gleaner', () => {
     [['sweep', '--cloud', 'azure'], /--subscription: is needed/],
     [['sweep', '--cloud', 'azure', '--subscription', 's', '--vm', 'v'], /--vm: needs --resource-group/],
     [['sweep', '--cloud', 'aws', '--region', 'us-east-1,'], /--region: .* has an empty part/],
-    [['sweep', '--cloud', 'aws', '--region', 'mars-1'], /region: mars-1 is no region/],
+    [['sweep', '--cloud', 'aws', '--region', 'mars-1'], /^error: --region: mars-1 is no region/],
     [['sweep', ...aws, '--ledger', 'paper:x'], /--ledger: "paper:x"/],
     [['sweep', ...aws, '--policy', '/nowhere.yaml'], /--policy: .*nowhere/],
     [['sweep', ...aws, '--colour'], /--colour/],
@@ -253,6 +257,11 @@ describe('gleaner', () => {
     [['explain', '--cloud', 'aws'], /id/],
     [['destroy'], /destroy/],
     [['history', '--limit', '0x10'], /limit must be a whole number/],
+    [['history', '--ledger', `sqlite:${MAIN}`], /^error: --ledger: .*not a database/],
+    [['plan', ...aws, '--ledger', `sqlite:${MAIN}`], /^error: --ledger: .*not a database/],
+    [['history', '--ledger', 'sqlite:/nowhere/ledger.db'], /^error: --ledger: \/nowhere\/ledger.db does not exist/],
+    [['restore', 'vol-0123', ...aws, '--ledger', 'sqlite:/nowhere/l.db'], /^error: --ledger: .* does not exist/],
+    [['sweep', ...aws, '--grace', '99999999999d'], /^error: --grace: "99999999999d" is no duration/],
   ])('%j: exit 2, names what is wrong, touches nothing', async (args, message) => {
     simulator.region().createVolume({ tags: MCM('gone') });
     const { code, stdout, stderr } = await gleaner(args);
@@ -261,11 +270,38 @@ describe('gleaner', () => {
     expect(simulator.world.writes()).toEqual([]);
   });
 
-  it('names the field of a wrong policy', async () => {
+  it.each([
+    ['exclude:\n  - tagg: x\n', /^error: policy\.exclude\.0\.tagg: unknown key\n$/],
+    [
+      'exclude:\n  - name: *golden\n',
+      /^error: policy: Unresolved alias.*golden \(a value that begins with \* needs quotes\)\n$/,
+    ],
+    ['grace: 30\n', /^error: policy\.grace: must be a duration such as 90s, 30m, 1h30m or 0/],
+    ['grace: 100000000d\n', /^error: policy\.grace: must be a duration .* at most 3650d/],
+    ['grace: [30m\n', /^error: policy: /],
+    ['- grace\n', /^error: policy/],
+  ])('names what is wrong in the policy %j', async (text, message) => {
     const policy = join(folder, 'policy.yaml');
-    writeFileSync(policy, 'exclude:\n  - tagg: x\n');
-    const { code, stderr } = await sweep('--policy', policy);
-    expect([code, stderr]).toEqual([2, 'error: policy.exclude.0.tagg: unknown key\n']);
+    writeFileSync(policy, text);
+    const { code, stdout, stderr } = await sweep('--policy', policy);
+    expect(stderr).toMatch(message);
+    expect([code, stdout]).toEqual([2, '']);
+  });
+
+  it('says that a first plan remembers nothing, and what does', async () => {
+    simulator.region().createVolume({ tags: MCM('gone') });
+    const { code, stdout, stderr } = await gleaner(['plan', ...aws, '--ledger', ledger(), '--min-age', '0']);
+    expect(stderr).toMatch(/^note: .*ledger\.db does not exist \(yet\): no earlier sighting is known\n$/);
+    expect(stdout).toContain('next: gleaner sweep remembers what it sees');
+    expect(code).toBe(0);
+  });
+
+  it('explains by the times that it is given', async () => {
+    const id = simulator.region().createVolume({ tags: MCM('gone') });
+    const explain = async (...more: string[]) =>
+      JSON.parse((await gleaner(['explain', id, ...aws, '--ledger', 'memory', '--json', ...more])).stdout);
+    expect(await explain()).toMatchObject({ verdict: 'wait' });
+    expect(await explain(...AT_ONCE)).toMatchObject({ verdict: 'reap', outcome: 'would-delete' });
   });
 
   it.skipIf(noTerminal())('asks on a terminal before it deletes, and takes only yes for yes', async () => {

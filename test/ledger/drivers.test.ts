@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
-import { existsSync, globSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DynamoLedger } from '../../shared/aws/ledger-dynamodb.ts';
 import { TablesLedger } from '../../shared/azure/ledger-tables.ts';
@@ -119,12 +120,37 @@ describe('sqlite', () => {
     await second.close();
   });
 
-  it('refuses a file that is none, and a newer schema, naming the ledger', async () => {
-    const junk = join(folder, 'junk.db');
-    writeFileSync(junk, 'this is no database, and long enough to be read as one '.repeat(100));
-    await expect(SqliteLedger.open(junk)).rejects.toThrow(/^ledger: .*junk\.db/);
-    expect(existsSync(junk)).toBe(true);
-  });
+  it.each([false, true])(
+    'refuses what is no ledger of ours, naming it, and changes nothing (to read: %s)',
+    async (readOnly) => {
+      const junk = join(folder, 'junk.db');
+      writeFileSync(junk, 'this is no database, and long enough to be read as one '.repeat(100));
+      const foreign = join(folder, `foreign-${readOnly}.db`);
+      const newer = join(folder, `newer-${readOnly}.db`);
+      for (const [file, sql] of [
+        [foreign, 'CREATE TABLE theirs (a)'],
+        [newer, 'CREATE TABLE entry (a); PRAGMA user_version = 99'],
+      ] as const) {
+        const db = new DatabaseSync(file);
+        db.exec(sql);
+        db.close();
+      }
+      for (const [file, why] of [
+        [junk, /not a database/],
+        [foreign, /of another program/],
+        [newer, /has schema 99/],
+      ] as const) {
+        const before = readFileSync(file);
+        const opened = SqliteLedger.open(file, undefined, { readOnly });
+        await expect(opened).rejects.toMatchObject({
+          name: 'InputError',
+          field: 'ledger',
+          message: expect.stringMatching(why),
+        });
+        expect(readFileSync(file).equals(before)).toBe(true);
+      }
+    },
+  );
 
   it('lets two processes count together without losing anything', async () => {
     const file = join(folder, 'shared.db');
