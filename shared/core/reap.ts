@@ -11,12 +11,16 @@ import { hasTime, messageOf, type Run, tell } from './run.ts';
 
 /** A delete with its retries over dead connections, and its records; a run that has less time left does not begin one. */
 const DELETE_MS = 90_000;
+/** A deletion that was begun is followed to its end, though the run is told to stop: otherwise nobody knows what became of it. */
+const TO_ITS_END = new AbortController().signal;
 const SNAPSHOT_RETRY_MS = 60_000;
 
 export interface ReapOptions {
   readonly eventTime?: Date;
   /** Answers about owners from the look that led here. */
   readonly book?: OwnerBook;
+  /** Verdicts of the look that led here, by key: what is told of those that are not even looked at again. */
+  readonly judged?: ReadonlyMap<string, Judged>;
 }
 
 /**
@@ -73,7 +77,7 @@ async function reapBatch(
 ): Promise<Later[]> {
   if (!hasTime(run, DELETE_MS)) {
     run.report.stop('time');
-    return items.map((item) => ({ item, afterMs: 0, patient: true, reason: 'no time left' }));
+    return items.map((item) => unbegun(run, item, options.judged?.get(item.key)));
   }
   const looked = await judgeAfresh(run, scope, type, items, options);
   const orphans = looked.judged.filter(({ verdict }) => verdict.verdict === 'reap');
@@ -99,6 +103,12 @@ async function reapBatch(
   return [...later, ...results.flatMap((result) => result.later ?? [])];
 }
 
+function unbegun(run: Run, item: ResourceId, judged: Judged | undefined): Later {
+  const reason = 'no time left';
+  if (judged) run.report.item(judged.resource, judged.verdict, 'deferred', [reason]);
+  return { item, afterMs: 0, patient: true, reason };
+}
+
 interface Deleted {
   readonly deleted: boolean;
   readonly later?: Later;
@@ -117,7 +127,7 @@ async function deleteOne(run: Run, scope: CloudScope, type: ResourceType, orphan
       return defer(run, orphan, SNAPSHOT_RETRY_MS, true, `snapshot ${snapshot.id} is not completed`);
     const record = tombstoneOf(run, scope, orphan, snapshot.id);
     const intendedAt = await run.ledger.intend(scope.id, resource.key, record, run.runId, run.clock.now());
-    const error = await attempt(() => type.delete(resource, run.signal), `delete ${type.name}`);
+    const error = await attempt(() => type.delete(resource, TO_ITS_END), `delete ${type.name}`);
     if (error) return await notDeleted(run, scope, orphan, error);
     await recordDeleted(run, scope, orphan, record, intendedAt);
     return { deleted: true };

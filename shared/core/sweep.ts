@@ -66,7 +66,10 @@ async function reapOrphans(run: Run, scope: CloudScope, orphans: readonly Judged
     return [];
   }
   const ids: ResourceId[] = orphans.map(({ resource: { key, id, type } }) => ({ key, id, type }));
-  if (!run.queue) return reapItems(run, scope, ids, { book });
+  if (!run.queue) {
+    const judged = new Map(orphans.map((orphan) => [orphan.resource.key, orphan]));
+    return reapItems(run, scope, ids, { book, judged });
+  }
   const notBefore = run.clock.now().toISOString();
   for (let start = 0; start < ids.length; start += REAP_BATCH) {
     const items = ids.slice(start, start + REAP_BATCH);

@@ -113,4 +113,24 @@ describe('batches of a reap', () => {
     expect(cloud.deleted).toEqual(deleted);
     expect(cloud.calls.lookup).toBe(lookups);
   });
+
+  it('are told of one by one when the run is told to stop: what was begun is done, the rest deferred', async () => {
+    const cloud = estate(12);
+    const engine = testEngine(cloud, new MemoryLedger(), AT_ONCE);
+    const stop = new AbortController();
+    cloud.before = async (call) => {
+      if (call !== 'delete disk') return;
+      await tick();
+      stop.abort();
+    };
+    const { report } = await sweep(engine, 'sweep', {}, { ...enforce, signal: stop.signal });
+    expect(report.counts).toMatchObject({ listed: 12, failed: 0 });
+    expect(report.counts.deleted).toBe(cloud.deleted.length);
+    expect(cloud.deleted.length).toBeGreaterThan(0);
+    expect(report.counts.deleted + report.counts.deferred).toBe(12);
+    expect(report).toMatchObject({ stoppedBy: 'time', errors: [] });
+    expect(report.items).toHaveLength(12);
+    const records = await history(new Ledger(engine.store), 100);
+    expect(records.map(({ id }) => id).sort()).toEqual(cloud.deleted.sort());
+  });
 });

@@ -155,8 +155,9 @@ export class FakeCloud implements Cloud {
         await this.#count(`get ${kind}`);
         return new Map(items.map(({ key }) => [key, this.#read(key)]));
       },
-      delete: async (resource) => {
+      delete: async (resource, signal) => {
         await this.#count(`delete ${kind}`, resource.id);
+        signal.throwIfAborted();
         this.resources.delete(resource.key);
         this.deleted.push(resource.id);
       },
