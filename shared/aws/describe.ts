@@ -32,13 +32,13 @@ interface Page {
  * @throws CloudError
  */
 export async function* pagesOf<P extends Page>(operation: string, pages: AsyncIterator<P>): AsyncGenerator<P> {
-  let token: string | undefined;
+  const tokens = new Set<string>();
   for (;;) {
     const page = await called(operation, () => pages.next());
     if (page.done) return;
     const { NextToken } = page.value;
-    if (NextToken && NextToken === token) throw incomplete(operation, 'the answer leads back to itself');
-    token = NextToken;
+    if (NextToken && tokens.has(NextToken)) throw incomplete(operation, 'the answer leads back to itself');
+    if (NextToken) tokens.add(NextToken);
     yield page.value;
   }
 }

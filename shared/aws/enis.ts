@@ -10,7 +10,7 @@ import { tagKeysWithPrefix } from '../core/tags.ts';
 import { chunks, distinct, FILTER_VALUES, filter, listOf, PAGE_SIZE, pagesOf, tagsOf } from './describe.ts';
 import { toCloudError } from './errors.ts';
 import { ENI_TYPE, isInstanceId, isInstanceName, keyOf } from './ids.ts';
-import { candidatesOf, type RegionContext, readByIds } from './region-context.ts';
+import { candidatesOf, membersOnly, type RegionContext, readByIds } from './region-context.ts';
 import { CLUSTER_TAG_PREFIX, INSTANCE_ID_TAG, NO_MANAGE_TAG, NODE_ROLE_TAG } from './tags.ts';
 
 const OPERATION = 'DescribeNetworkInterfaces';
@@ -42,7 +42,7 @@ export function networkInterfaces(context: RegionContext): ResourceType {
       await by('network-interface-id', claimed);
       const named = vm.tags === undefined || isMcmNode(vm);
       if (claimed.length === 0 && named && isInstanceName(vm.name)) await by('tag:Name', [vm.name]);
-      return distinct(found);
+      return membersOnly(context, distinct(found));
     },
 
     get: (items, signal) =>
@@ -110,10 +110,13 @@ function toResource(region: string, eni: NetworkInterface): Resource {
   };
 }
 
+const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
+
 /** The CNI notes it in a tag, RFC 3339; a value that is none is an odd time, which the judge keeps. */
 function cniCreationTime(tags: Readonly<Record<string, string>>): Date | undefined {
   const text = tags['node.k8s.amazonaws.com/createdAt'];
-  return text === undefined ? undefined : new Date(text);
+  if (text === undefined) return undefined;
+  return RFC3339.test(text) ? new Date(text) : new Date(Number.NaN);
 }
 
 function holdsOf(eni: NetworkInterface, tags: Readonly<Record<string, string>>): Hold[] {
@@ -127,6 +130,8 @@ function holdsOf(eni: NetworkInterface, tags: Readonly<Record<string, string>>):
   if (eni.Description?.startsWith('ELB ')) hold('load-balancer', `Description=${eni.Description}`);
   if (eni.Attachment?.AttachmentId?.startsWith('ela-attach-'))
     hold('service-attachment', `AttachmentId=${eni.Attachment.AttachmentId}`);
+  // Somebody gave it an address of their own, which would be left without its place.
+  if (eni.Association?.AllocationId) hold('elastic-ip', `AllocationId=${eni.Association.AllocationId}`);
   if (tags[NO_MANAGE_TAG] !== undefined) hold('no-manage', `tag ${NO_MANAGE_TAG}`);
   return holds;
 }

@@ -23,10 +23,13 @@ export function isInstanceName(text: string | undefined): text is string {
   );
 }
 
+const SPEAKS_OF_ID = /^arn:|(^|[^a-z0-9-])i-[0-9a-f]{8}/i;
+
 /** `i-…` is an id, what begins so but is none cannot be parsed, everything else is a Name. */
 export function parseOwnerTag(value: string, { place }: Pick<Resource, 'place'>): OwnerRef | undefined {
   if (isInstanceId(value)) return { by: 'id', value: value.toLowerCase(), place };
-  if (/^i-[0-9a-f]*$/i.test(value) || !isInstanceName(value)) return undefined;
+  // An id with something around it (an ARN, a list, an account before it) is no name: looked up as one, nothing would have it.
+  if (/^i-[0-9a-f]*$/i.test(value) || SPEAKS_OF_ID.test(value) || !isInstanceName(value)) return undefined;
   return { by: 'name', value, place };
 }
 

@@ -3,7 +3,7 @@ import type { Attachment, OwnerAnswer, OwnerRef, Vm } from '../core/model.ts';
 import { type OwnerDirectory, ownerKey } from '../core/ports.ts';
 import { messageOf } from '../core/run.ts';
 import { tagKeysWithPrefix } from '../core/tags.ts';
-import { chunks, FILTER_VALUES, filter, listOf, PAGE_SIZE, pagesOf, tagsOf } from './describe.ts';
+import { chunks, FILTER_VALUES, filter, incomplete, listOf, PAGE_SIZE, pagesOf, tagsOf } from './describe.ts';
 import { isInstanceId, isInstanceName, keyOf } from './ids.ts';
 import { CANDIDATE_TAG_PREFIXES, CAPA_CLUSTER_TAG_PREFIX, MACHINE_NAME_TAG } from './tags.ts';
 
@@ -37,10 +37,10 @@ export class Ec2Owners implements OwnerDirectory {
     const names = asked.filter(({ by }) => by === 'name');
     await ask(BY_NAME, names);
     // An instance of Cluster API's may be called otherwise than its Machine.
-    const absent = (ref: OwnerRef) => answers.get(ownerKey(ref))?.detail === ABSENT;
+    const isGone = (ref: OwnerRef) => answers.get(ownerKey(ref))?.state === 'gone';
     await ask(
       BY_MACHINE,
-      names.filter((ref) => ref.clusterTag?.startsWith(CAPA_CLUSTER_TAG_PREFIX) && absent(ref)),
+      names.filter((ref) => ref.clusterTag?.startsWith(CAPA_CLUSTER_TAG_PREFIX) && isGone(ref)),
     );
     return answers;
   }
@@ -92,12 +92,17 @@ export class Ec2Owners implements OwnerDirectory {
   async #describe(wanted: Filter, signal: AbortSignal): Promise<Instance[]> {
     const pages = paginateDescribeInstances(
       { client: this.#ec2, pageSize: PAGE_SIZE },
-      { Filters: [wanted] },
+      // Instances that a service manages (EKS Auto Mode) may be hidden: what is not shown would pass for gone.
+      { Filters: [wanted], IncludeManagedResources: true },
       { abortSignal: signal },
     );
     const instances: Instance[] = [];
     for await (const { Reservations } of pagesOf(OPERATION, pages)) {
-      for (const { Instances } of listOf(Reservations, OPERATION)) instances.push(...listOf(Instances, OPERATION));
+      for (const { Instances } of listOf(Reservations, OPERATION)) {
+        const some = listOf(Instances, OPERATION);
+        if (some.length === 0) throw incomplete(OPERATION, 'a reservation without instances');
+        instances.push(...some);
+      }
     }
     return instances;
   }

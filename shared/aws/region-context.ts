@@ -14,20 +14,24 @@ export interface RegionContext {
   readonly members?: () => Promise<ReadonlySet<string>>;
 }
 
+/** Those that belong to the request's group, where it names one. */
+export async function membersOnly(context: RegionContext, resources: readonly Resource[]): Promise<Resource[]> {
+  const members = await context.members?.();
+  return resources.filter(({ id }) => !members || members.has(id));
+}
+
 /** What the server's filter (free, tagged) leaves to the client: tags of ours, the cluster's, members of the group. */
 export async function candidatesOf(
   context: RegionContext,
   resources: readonly Resource[],
   filter: ListFilter,
 ): Promise<Resource[]> {
-  const members = await context.members?.();
   const { cluster, ownerTags } = filter;
-  return resources.filter(
+  return (await membersOnly(context, resources)).filter(
     (resource) =>
       resource.state === 'free' &&
       isCandidate(resource, ownerTags) &&
-      (cluster === undefined || belongsToCluster(resource, [cluster])) &&
-      (!members || members.has(resource.id)),
+      (cluster === undefined || belongsToCluster(resource, [cluster])),
   );
 }
 

@@ -32,11 +32,17 @@ export const PROTECTING_TAG_KEYS: readonly string[] = [
   'kubernetes.io/created-for/pv/name',
   'CSIVolumeName',
   'ebs.csi.aws.com/cluster',
+  'ebs.csi.eks.amazonaws.com/cluster',
   NO_MANAGE_TAG,
 ];
 
-/** Whether a resource carries a tag of a known controller or one of the policy's owner tags. */
-export function isCandidate(resource: Pick<Resource, 'tags'>, ownerTags: readonly string[]): boolean {
+/**
+ * Whether a resource carries a tag of a known controller or one of the policy's owner tags. On a volume the cluster's key
+ * alone is none: people and Terraform put it on static persistent volumes and on data disks of pets, which a node may have
+ * held.
+ */
+export function isCandidate(resource: Pick<Resource, 'tags' | 'kind'>, ownerTags: readonly string[]): boolean {
   const exact = [...CANDIDATE_TAG_KEYS, ...ownerTags].some((key) => hasTag(resource, key));
-  return exact || CANDIDATE_TAG_PREFIXES.some((prefix) => tagKeysWithPrefix(resource, prefix).length > 0);
+  const prefixes = resource.kind === 'disk' ? [CAPA_CLUSTER_TAG_PREFIX] : CANDIDATE_TAG_PREFIXES;
+  return exact || prefixes.some((prefix) => tagKeysWithPrefix(resource, prefix).length > 0);
 }

@@ -10,7 +10,7 @@ import { chunks, distinct, FILTER_VALUES, filter, listOf, PAGE_SIZE, pagesOf, ta
 import { toCloudError } from './errors.ts';
 import { isInstanceName, keyOf, VOLUME_TYPE } from './ids.ts';
 import { volumeMonthlyCostUsd } from './prices.ts';
-import { candidatesOf, type RegionContext, readByIds } from './region-context.ts';
+import { candidatesOf, membersOnly, type RegionContext, readByIds } from './region-context.ts';
 import { restoreVolume } from './restore.ts';
 import { snapshotVolume } from './snapshots.ts';
 
@@ -40,7 +40,7 @@ export function ebsVolumes(context: RegionContext): ResourceType {
       if (claimed.length === 0 && isInstanceName(vm.name)) {
         found.push(...(await all(describe({ Filters: [filter('tag:Name', [vm.name])] }, signal))));
       }
-      return distinct(found);
+      return membersOnly(context, distinct(found));
     },
 
     get: (items, signal) =>

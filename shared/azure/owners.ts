@@ -115,6 +115,7 @@ function toVm(native: VirtualMachine, id: ArmId): Vm {
     name: native.name ?? id.name,
     place: id.place,
     tags: native.tags ?? {},
+    tagsIgnoreCase: true,
     state: 'alive',
     createdAt: native.timeCreated,
     attachments,

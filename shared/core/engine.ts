@@ -133,7 +133,7 @@ export async function openScopes(
 /** A call may name one of the policy's clusters, and never widens them: they are what the deployment was trusted with. */
 function clustersOf({ clusters }: Policy, { cluster }: ScopeRequest): readonly string[] {
   if (cluster === undefined) return clusters;
-  const isKnown = clusters.length === 0 || clusters.some((one) => one.toLowerCase() === cluster.toLowerCase());
+  const isKnown = clusters.length === 0 || clusters.includes(cluster);
   if (!isKnown) throw new InputError('cluster', `${cluster} is none of the policy's clusters`);
   return [cluster];
 }

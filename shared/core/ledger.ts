@@ -133,16 +133,22 @@ export class Ledger {
    * Writes the intent to delete before the call, or adopts the one that an ended run left. It is a record, no lock: two
    * runs that delete the same orphan agree on its time, so that {@link completed} lets only one of them record it.
    */
-  async intend(scopeId: string, resourceKey: string, item: Tombstone, runId: string, now: Date): Promise<Date> {
+  async intend(
+    scopeId: string,
+    resourceKey: string,
+    item: Tombstone,
+    runId: string,
+    now: Date,
+  ): Promise<{ readonly at: Date; readonly own: boolean }> {
     const key = { partition: `intent|${scopeId}`, sort: resourceKey };
     const value = { item: toJson(item), runId, at: now.toISOString() };
     const expiresAt = after(now, INTENT_TTL_MS);
-    if (await this.#putIfUnchanged(key, value, expiresAt, undefined)) return now;
+    if (await this.#putIfUnchanged(key, value, expiresAt, undefined)) return { at: now, own: true };
     for (;;) {
       const entry = await this.store.get(key);
       const at = entry && time(entry.value.at);
-      if (at && now.getTime() - at.getTime() < INTENT_ADOPTED_MS) return at;
-      if (await this.#putIfUnchanged(key, value, expiresAt, entry?.version)) return now;
+      if (at && now.getTime() - at.getTime() < INTENT_ADOPTED_MS) return { at, own: false };
+      if (await this.#putIfUnchanged(key, value, expiresAt, entry?.version)) return { at: now, own: true };
     }
   }
 

@@ -150,8 +150,8 @@ async function finishGone(run: Run, scope: CloudScope, item: ResourceId): Promis
     'none',
   );
   if (!run.writes) return;
+  // Its claim stays until it expires: an answer that lags says gone of what is there, and the claim may be all that keeps it.
   await run.ledger.unmark(scope.id, item.key);
-  await run.ledger.unclaim(scope.id, item.key);
 }
 
 async function readAll(run: Run, type: ResourceType, items: readonly ResourceId[]): Promise<Map<string, ReadResult>> {

@@ -109,6 +109,8 @@ export interface Vm {
   readonly name: string;
   readonly place: string;
   readonly tags: Readonly<Record<string, string>>;
+  /** As in {@link Resource.tagsIgnoreCase}. */
+  readonly tagsIgnoreCase?: boolean;
   readonly state: OwnerState;
   readonly createdAt?: Date;
   /** Keys ({@link Resource.key}) of the NICs and disks attached to it. */

@@ -90,7 +90,10 @@ const policySchema = z
       .array(exclusion)
       .default([])
       .describe('Never deleted. Names, tag keys and values are compared in any case.'),
-    retention: duration('90d', 'How long the ledger keeps the record of a deletion.'),
+    retention: duration('90d', 'How long the ledger keeps the record of a deletion; at least a day.').refine(
+      (ms) => ms >= 86_400_000,
+      'must be at least 1d: a record that is gone at once is none',
+    ),
   })
   .describe('Gleaner policy');
 

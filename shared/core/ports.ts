@@ -106,7 +106,7 @@ export interface OwnerDirectory {
 
 /** The map key of an owner ref. */
 export function ownerKey(ref: OwnerRef): string {
-  return `${ref.by}:${ref.place}:${ref.value}:${ref.clusterTag ?? ''}`;
+  return JSON.stringify([ref.by, ref.place, ref.value, ref.clusterTag]);
 }
 
 /** Names owners from what a resource shows. One file per convention; it never guesses: no evidence = empty list. */

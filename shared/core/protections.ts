@@ -16,7 +16,7 @@ const PERSISTENT_VOLUME_TAGS = [
   /^kubernetes-io-created-for-/,
   /^kubernetes-io-created-by$/,
   /^csivolumename$/,
-  /^ebs-csi-aws-com-/,
+  /^ebs-csi-(eks-)?(aws|amazonaws)-com-/,
   /^k8s-azure-created-by$/,
   /-gke-io$/,
 ];
@@ -96,14 +96,20 @@ function globMatches(glob: string, name: string): boolean {
   return new RegExp(`^${pattern}$`, 'is').test(name);
 }
 
-/** Whether a tag names one of `clusters`: as a key that ends in it (`kubernetes.io/cluster/<c>`), or as the value of a key that speaks of a cluster. */
-export function belongsToCluster(resource: Pick<Resource, 'tags'>, clusters: readonly string[]): boolean {
+/**
+ * Whether a tag names one of `clusters`: as a key that ends in it (`kubernetes.io/cluster/<c>`), or as the value of a key that
+ * speaks of a cluster. With its case where the cloud minds it: EKS may have both `prod` and `Prod`.
+ */
+export function belongsToCluster(
+  resource: Pick<Resource, 'tags' | 'tagsIgnoreCase'>,
+  clusters: readonly string[],
+): boolean {
+  const folded = (text: string) => (resource.tagsIgnoreCase ? text.toLowerCase() : text);
   return Object.entries(resource.tags).some(([key, value]) =>
     clusters.some((cluster) => {
-      const name = cluster.toLowerCase();
-      const lower = key.toLowerCase();
-      const asKey = /cluster[-/._:]$/.test(lower.slice(0, -name.length)) && lower.endsWith(name);
-      return asKey || (value.toLowerCase() === name && lower.includes('cluster'));
+      const name = folded(cluster);
+      const asKey = /cluster[-/._:]$/i.test(key.slice(0, -name.length)) && folded(key).endsWith(name);
+      return asKey || (folded(value) === name && /cluster/i.test(key));
     }),
   );
 }

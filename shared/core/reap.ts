@@ -126,10 +126,10 @@ async function deleteOne(run: Run, scope: CloudScope, type: ResourceType, orphan
     if (snapshot.pending)
       return defer(run, orphan, SNAPSHOT_RETRY_MS, true, `snapshot ${snapshot.id} is not completed`);
     const record = tombstoneOf(run, scope, orphan, snapshot.id);
-    const intendedAt = await run.ledger.intend(scope.id, resource.key, record, run.runId, run.clock.now());
+    const intent = await run.ledger.intend(scope.id, resource.key, record, run.runId, run.clock.now());
     const error = await attempt(() => type.delete(resource, TO_ITS_END), `delete ${type.name}`);
-    if (error) return await notDeleted(run, scope, orphan, error);
-    await recordDeleted(run, scope, orphan, record, intendedAt);
+    if (error) return await notDeleted(run, scope, orphan, error, intent.own);
+    await recordDeleted(run, scope, orphan, record, intent.at);
     return { deleted: true };
   } catch (cause) {
     const error = asCloudError(cause, `reap ${type.name}`);
@@ -159,10 +159,10 @@ async function recordDeleted(
     const at = run.clock.now();
     const tombstone = { ...record, at: at.toISOString() };
     const first = await run.ledger.completed(scope.id, resource.key, tombstone, intendedAt, run.policy.retention);
+    if (first) await tell(run, { type: 'resource-deleted', detail: tombstone });
     if (orphan.mark || run.policy.snapshot !== 'never') await run.ledger.unmark(scope.id, resource.key);
     if (orphan.claim) await run.ledger.unclaim(scope.id, resource.key);
     run.report.item(resource, verdict, first ? 'deleted' : 'none', first ? [] : ['recorded by another run']);
-    if (first) await tell(run, { type: 'resource-deleted', detail: tombstone });
   } catch (error) {
     run.report.item(resource, verdict, 'deleted', ['the next run completes its record']);
     run.report.error(asCloudError(error, 'ledger'));
@@ -170,10 +170,17 @@ async function recordDeleted(
   }
 }
 
-async function notDeleted(run: Run, scope: CloudScope, orphan: Judged, error: CloudError): Promise<Deleted> {
+async function notDeleted(
+  run: Run,
+  scope: CloudScope,
+  orphan: Judged,
+  error: CloudError,
+  isOwnIntent: boolean,
+): Promise<Deleted> {
   // After a time-out or a broken connection nobody knows whether it happened: the intent stays for the next run to find out.
   const undecided = error.code === 'unavailable' || error.code === 'unknown';
-  if (!undecided) await run.ledger.withdrawn(scope.id, orphan.resource.key);
+  // Another run's intent is that run's: it may have deleted meanwhile, and its record hangs on it.
+  if (!undecided && isOwnIntent) await run.ledger.withdrawn(scope.id, orphan.resource.key);
   if (!isRetryable(error.code)) return fail(run, orphan, error);
   run.report.error(error);
   return defer(run, orphan, error.retryAfterMs ?? 60_000, false, `${error.code}: ${messageOf(error)}`);

@@ -23,7 +23,7 @@ export async function sweepScope(run: Run, scope: CloudScope, request: ScopeRequ
   else await collectVm(run, scope, request.vm, collector);
   const { orphans, incomplete, marked } = await collector.end();
   const whole = isWhole(request) && run.clusters.length === 0;
-  if (run.writes && whole && incomplete.size === 0) await clearMarks(run, scope, marked);
+  if (run.writes && isWhole(request)) await clearMarks(run, scope, marked, incomplete);
   if (await breakerHolds(run, scope, owners, whole)) {
     for (const orphan of orphans) put(run, orphan, 'deferred', 'breaker');
     return [];
@@ -79,10 +79,20 @@ async function reapOrphans(run: Run, scope: CloudScope, orphans: readonly Judged
   return [];
 }
 
-/** Marks of what is no longer listed as free: in use again, or gone. The next time they are orphans, their grace starts anew. */
-async function clearMarks(run: Run, scope: CloudScope, listed: ReadonlySet<string>): Promise<void> {
+/**
+ * Marks of what is no longer listed as free: in use again, or gone. The next time they are orphans, their grace starts anew.
+ * Also where the policy has clusters: a mark that is not of one of them only starts anew, a mark that is kept too long
+ * would let a resource go the moment that it is free again.
+ */
+async function clearMarks(
+  run: Run,
+  scope: CloudScope,
+  listed: ReadonlySet<string>,
+  incomplete: ReadonlySet<string>,
+): Promise<void> {
   for await (const mark of run.ledger.allMarks(scope.id)) {
-    if (!listed.has(mark.resourceKey)) await run.ledger.unmark(scope.id, mark.resourceKey);
+    if (!listed.has(mark.resourceKey) && !incomplete.has(mark.type))
+      await run.ledger.unmark(scope.id, mark.resourceKey);
   }
 }
 

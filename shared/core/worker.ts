@@ -1,7 +1,7 @@
 import { breakerStands } from './breaker.ts';
 import { finishIntents } from './intents.ts';
 import type { Later } from './look.ts';
-import { type Clock, type CloudScope, REAP_BATCH, type ReapWork, type WorkQueue } from './ports.ts';
+import { type Clock, type CloudScope, REAP_BATCH, type ReapWork, type ResourceId, type WorkQueue } from './ports.ts';
 import { reapItems } from './reap.ts';
 import { type Run, tell } from './run.ts';
 
@@ -25,10 +25,17 @@ export async function workOff(run: Run, scope: CloudScope, work: ReapWork): Prom
   const later = await reapItems(
     run,
     scope,
-    work.items,
+    work.items.map((item) => identified(scope, item)),
     work.eventTime === undefined ? {} : { eventTime: new Date(work.eventTime) },
   );
   await putBack(run, work, later);
+}
+
+/** A message says of each item what its id says; one that does not was not written by a run, and is worked on by none. */
+function identified(scope: CloudScope, { key, id, type }: ResourceId): ResourceId {
+  const found = scope.identify(id);
+  if (found && found.key === key && found.type === type) return found;
+  throw new Error(`${id} is not ${key} of type ${type}`);
 }
 
 /** One message per delay; failed tries count on, patient ones do not. */

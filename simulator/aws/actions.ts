@@ -83,7 +83,7 @@ const PAGED = ['MaxResults', 'NextToken'];
 export const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   DescribeVolumes: ['VolumeId', 'Filter', ...PAGED],
   DescribeNetworkInterfaces: ['NetworkInterfaceId', 'Filter', ...PAGED],
-  DescribeInstances: ['InstanceId', 'Filter', ...PAGED],
+  DescribeInstances: ['InstanceId', 'Filter', 'IncludeManagedResources', ...PAGED],
   DescribeSnapshots: ['SnapshotId', 'Owner', 'Filter', ...PAGED],
   DescribeRegions: ['RegionName', 'AllRegions'],
   DeleteVolume: ['VolumeId'],

@@ -5,6 +5,7 @@ import type {
   InstanceNetworkInterface,
   InstanceState,
   NetworkInterface,
+  NetworkInterfaceAssociation,
   NetworkInterfaceAttachment,
   OperatorResponse,
   Placement,
@@ -67,7 +68,15 @@ const eniAttachment: Shape<NetworkInterfaceAttachment> = {
   DeleteOnTermination: 'deleteOnTermination',
 };
 
+const association: Shape<NetworkInterfaceAssociation> = {
+  AllocationId: 'allocationId',
+  AssociationId: 'associationId',
+  IpOwnerId: 'ipOwnerId',
+  PublicIp: 'publicIp',
+};
+
 export const networkInterface: Shape<NetworkInterface> = {
+  Association: struct('association', association),
   NetworkInterfaceId: 'networkInterfaceId',
   SubnetId: 'subnetId',
   VpcId: 'vpcId',

@@ -107,7 +107,8 @@ describe('conventions on AWS', () => {
     expect(nic({ [tag]: ID })).toEqual([ID]);
     expect(nic({}, `aws-K8S-${ID}`)).toEqual([ID]);
     expect(nic({ [tag]: ID }, `aws-K8S-${OTHER}`)).toEqual([ID, OTHER]);
-    expect(nic({ [tag]: 'i-nonsense' }, 'aws-K8S-something')).toEqual([]);
+    // What cannot be looked up is unknown, and keeps, whatever else names a dead owner.
+    expect(nic({ [tag]: 'i-nonsense' }, 'aws-K8S-something')).toEqual(['i-nonsense', 'something']);
     expect(vpcCni.attribute(resource({ kind: 'disk', tags: { [tag]: ID } }))).toEqual([]);
   });
 
@@ -128,10 +129,16 @@ describe('conventions on AWS', () => {
   });
 
   it('knows candidates by exact keys: AWS compares them with their case', () => {
-    expect(isCandidate({ tags: { 'kubernetes.io/cluster/x': 'owned' } }, [])).toBe(true);
-    expect(isCandidate({ tags: { 'gc-owner': '1' } }, ['gc-owner'])).toBe(true);
-    expect(isCandidate({ tags: { 'GC-Owner': '1' } }, ['gc-owner'])).toBe(false);
-    expect(isCandidate({ tags: { Name: 'x' } }, ['gleaner-owner'])).toBe(false);
+    const kind = 'disk';
+    expect(isCandidate({ kind: 'nic', tags: { 'kubernetes.io/cluster/x': 'owned' } }, [])).toBe(true);
+    // Static persistent volumes and pets' data disks carry it too.
+    expect(isCandidate({ kind, tags: { 'kubernetes.io/cluster/x': 'owned' } }, [])).toBe(false);
+    expect(isCandidate({ kind, tags: { 'kubernetes.io/cluster/x': '1', 'kubernetes.io/role/node': '1' } }, [])).toBe(
+      true,
+    );
+    expect(isCandidate({ kind, tags: { 'gc-owner': '1' } }, ['gc-owner'])).toBe(true);
+    expect(isCandidate({ kind, tags: { 'GC-Owner': '1' } }, ['gc-owner'])).toBe(false);
+    expect(isCandidate({ kind, tags: { Name: 'x' } }, ['gleaner-owner'])).toBe(false);
   });
 
   it('tells native ids', () => {

@@ -278,6 +278,7 @@ describe('gleaner', () => {
     ],
     ['grace: 30\n', /^error: policy\.grace: must be a duration such as 90s, 30m, 1h30m or 0/],
     ['grace: 100000000d\n', /^error: policy\.grace: must be a duration .* at most 3650d/],
+    ['retention: 0\n', /^error: policy\.retention: must be at least 1d/],
     ['grace: [30m\n', /^error: policy: /],
     ['- grace\n', /^error: policy/],
   ])('names what is wrong in the policy %j', async (text, message) => {

@@ -133,4 +133,19 @@ describe('batches of a reap', () => {
     const records = await history(new Ledger(engine.store), 100);
     expect(records.map(({ id }) => id).sort()).toEqual(cloud.deleted.sort());
   });
+
+  it('whose message names the key of one and the id of another, or a type that it has not, are refused whole', async () => {
+    const cloud = estate(2);
+    const engine = testEngine(cloud, new MemoryLedger(), AT_ONCE, new TestQueue());
+    const [first, second] = workOf(cloud).items as [ReapWork['items'][0], ReapWork['items'][0]];
+    for (const item of [
+      { ...first, id: second.id },
+      { ...first, type: 'fake-nic' },
+      { ...first, type: 'nothing' },
+    ])
+      await expect(reap(engine, { ...workOf(cloud), items: [item] }, enforce)).rejects.toThrow(
+        / is not fake:d0 of type /,
+      );
+    expect(cloud.calls).toEqual({});
+  });
 });

@@ -202,7 +202,7 @@ describe('sweep', () => {
     const engine = testEngine(cloud, new MemoryLedger(), { ...AT_ONCE, clusters: ['a', 'b'] });
     await expect(sweep(engine, 'sweep', { cluster: 'c' }, enforce)).rejects.toMatchObject({ field: 'cluster' });
     expect(cloud.calls).toEqual({});
-    await sweep(engine, 'sweep', { cluster: 'B' }, enforce);
+    await sweep(engine, 'sweep', { cluster: 'b' }, enforce);
     expect(cloud.deleted).toEqual(['d-b']);
   });
 

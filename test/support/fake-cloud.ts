@@ -21,6 +21,8 @@ const KINDS = { disk: 'fake-disk', nic: 'fake-nic' } as const;
 export class FakeCloud implements Cloud {
   readonly name = 'fake';
   readonly resources = new Map<string, Resource>();
+  /** What each id names, also of what is gone. */
+  readonly #types = new Map<string, string>();
   readonly vms = new Map<string, Vm>();
   readonly calls: Record<string, number> = {};
   readonly deleted: string[] = [];
@@ -109,12 +111,13 @@ export class FakeCloud implements Cloud {
       ...over,
     };
     this.resources.set(resource.key, resource);
+    this.#types.set(id, resource.type);
     return resource;
   }
 
   #identify(id: string): ResourceId | undefined {
-    const resource = this.resources.get(`fake:${id}`);
-    return resource && { key: resource.key, id, type: resource.type };
+    const type = this.#types.get(id);
+    return type === undefined ? undefined : { key: `fake:${id}`, id, type };
   }
 
   async #count(call: string, target?: string): Promise<void> {

@@ -12,14 +12,16 @@ import { CAPA_CLUSTER_TAG_PREFIX, MACHINE_NAME_TAG } from '../tags.ts';
 export const clusterApi: Convention = {
   name: 'cluster-api',
   attribute(resource) {
-    const cluster = tagKeysWithPrefix(resource, CAPA_CLUSTER_TAG_PREFIX).find((key) => tag(resource, key) === 'owned');
+    const owned = (key: string) => tag(resource, key) === 'owned';
+    const clusters = tagKeysWithPrefix(resource, CAPA_CLUSTER_TAG_PREFIX).filter(owned);
     const machine = tag(resource, MACHINE_NAME_TAG);
-    if (cluster === undefined || machine === undefined) return [];
+    if (machine === undefined) return [];
     const name = tag(resource, 'Name');
     const names = new Set([name, machine.split('/').at(-1)].filter(isInstanceName));
-    return [...names].map((value): Attribution => {
-      const ref = { by: 'name', value, place: resource.place, clusterTag: cluster } as const;
-      const tags = [name && `Name=${name}`, `${MACHINE_NAME_TAG}=${machine}`, `${cluster}=owned`].filter(Boolean);
+    const pairs = clusters.flatMap((clusterTag) => [...names].map((value) => ({ clusterTag, value })));
+    return pairs.map(({ clusterTag, value }): Attribution => {
+      const ref = { by: 'name', value, place: resource.place, clusterTag } as const;
+      const tags = [name && `Name=${name}`, `${MACHINE_NAME_TAG}=${machine}`, `${clusterTag}=owned`].filter(Boolean);
       return { ref, evidence: 'cluster-api', detail: `tags ${tags.join(', ')}` };
     });
   },

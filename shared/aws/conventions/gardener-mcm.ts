@@ -1,3 +1,4 @@
+import type { Attribution } from '../../core/model.ts';
 import type { Convention } from '../../core/ports.ts';
 import { tag, tagKeysWithPrefix } from '../../core/tags.ts';
 import { isInstanceName } from '../ids.ts';
@@ -11,10 +12,13 @@ import { CLUSTER_TAG_PREFIX, NODE_ROLE_TAG } from '../tags.ts';
 export const gardenerMcm: Convention = {
   name: 'gardener-mcm',
   attribute(resource) {
-    const cluster = tagKeysWithPrefix(resource, CLUSTER_TAG_PREFIX).find((key) => tag(resource, key) === '1');
+    const clusters = tagKeysWithPrefix(resource, CLUSTER_TAG_PREFIX).filter((key) => tag(resource, key) === '1');
     const name = tag(resource, 'Name');
-    if (cluster === undefined || tag(resource, NODE_ROLE_TAG) !== '1' || !isInstanceName(name)) return [];
-    const ref = { by: 'name', value: name, place: resource.place, clusterTag: cluster } as const;
-    return [{ ref, evidence: 'gardener-mcm', detail: `tags Name=${name}, ${cluster}=1, ${NODE_ROLE_TAG}=1` }];
+    if (tag(resource, NODE_ROLE_TAG) !== '1' || !isInstanceName(name)) return [];
+    // Of several clusters any may be the machine's.
+    return clusters.map((clusterTag): Attribution => {
+      const ref = { by: 'name', value: name, place: resource.place, clusterTag } as const;
+      return { ref, evidence: 'gardener-mcm', detail: `tags Name=${name}, ${clusterTag}=1, ${NODE_ROLE_TAG}=1` };
+    });
   },
 };

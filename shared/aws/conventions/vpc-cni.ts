@@ -1,7 +1,6 @@
 import type { Attribution, Resource } from '../../core/model.ts';
 import type { Convention } from '../../core/ports.ts';
 import { tag } from '../../core/tags.ts';
-import { isInstanceId } from '../ids.ts';
 import { INSTANCE_ID_TAG } from '../tags.ts';
 
 /**
@@ -15,7 +14,6 @@ export const vpcCni: Convention = {
     if (resource.kind !== 'nic') return [];
     const tagged = tag(resource, INSTANCE_ID_TAG);
     const described = /^aws-K8S-(.+)$/i.exec(resource.description ?? '')?.[1];
-    if (!isInstanceId(tagged) && !isInstanceId(described)) return [];
     const found: Attribution[] = [];
     if (tagged !== undefined) found.push(named(resource, tagged, `tag ${INSTANCE_ID_TAG}=${tagged}`));
     if (described !== undefined) found.push(named(resource, described, `description ${resource.description}`));
