@@ -1,5 +1,11 @@
 import { run } from './program.ts';
 
+// Whoever reads the output may stop reading (`| head`): that is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(0);
+});
+
 const [major = 0] = process.versions.node.split('.').map(Number);
 if (major < 22) {
   process.stderr.write(

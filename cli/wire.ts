@@ -34,7 +34,7 @@ export async function engineOf(flags: Flags, policy: Policy, use: LedgerUse): Pr
 async function cloudOf(flags: Flags, clock: Clock): Promise<Cloud> {
   if (flags.cloud === 'aws') {
     const { aws } = await import('../shared/aws/registry.ts');
-    return aws({ region: homeRegion(flags) });
+    return aws({ region: await homeRegion(flags) });
   }
   const { azure } = await import('../shared/azure/registry.ts');
   const { AZURE_RESOURCE_MANAGER_ENDPOINT: endpoint, AZURE_AUTHORITY_HOST: authorityHost } = process.env;
@@ -42,10 +42,14 @@ async function cloudOf(flags: Flags, clock: Clock): Promise<Cloud> {
 }
 
 /** Where account-wide questions are asked, and where a DynamoDB ledger lies. */
-function homeRegion({ region }: Flags): string {
+export async function homeRegion({ region }: Flags): Promise<string> {
   const first = region?.split(',')[0];
   const named = first === undefined || first === 'all' ? undefined : first;
-  return process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION ?? named ?? DEFAULT_REGION;
+  const said = process.env.AWS_REGION || process.env.AWS_DEFAULT_REGION || named;
+  if (said) return said;
+  // What the SDK would take: the profile's.
+  const { EC2Client } = await import('@aws-sdk/client-ec2');
+  return new EC2Client({}).config.region().catch(() => DEFAULT_REGION);
 }
 
 const ledgerName = (flags: Flags) =>
@@ -73,7 +77,7 @@ export async function ledgerOf(flags: Flags, clock: Clock, use: LedgerUse): Prom
     }
     case 'dynamodb': {
       const { DynamoLedger } = await import('../shared/aws/ledger-dynamodb.ts');
-      return new DynamoLedger({ region: homeRegion(flags), table: place, clock });
+      return new DynamoLedger({ region: await homeRegion(flags), table: place, clock });
     }
     case 'tables':
       return tables(place, clock);

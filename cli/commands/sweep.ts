@@ -9,7 +9,7 @@ import { durationOf, type Flags, modeOf, policyOf, sweepScopeOf } from '../flags
 import { interruptible } from '../interrupt.ts';
 import { JsonReport } from '../output/json-stream.ts';
 import { printReport } from '../output/report-table.ts';
-import { engineOf, isForgetful } from '../wire.ts';
+import { engineOf, homeRegion, isForgetful } from '../wire.ts';
 
 /** A table is read by a person: so many items are kept for it. */
 const TABLE_ITEMS = 5000;
@@ -18,7 +18,10 @@ const TABLE_ITEMS = 5000;
 export async function sweepCommand(verb: 'plan' | 'sweep', flags: Flags): Promise<number> {
   const policy = policyOf(flags);
   const mode = modeOf(flags, policy);
-  const request = sweepScopeOf(flags);
+  const asked = sweepScopeOf(flags);
+  // The report says where it looked.
+  const isHome = flags.cloud === 'aws' && asked.regions === undefined;
+  const request = isHome ? { ...asked, regions: [await homeRegion(flags)] } : asked;
   const waitMs = durationOf('wait', flags.wait) ?? 0;
   const deletes = verb === 'sweep' && mode === 'enforce';
   if (deletes && !flags.yes && !process.stdin.isTTY) {

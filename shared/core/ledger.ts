@@ -21,6 +21,8 @@ const DAY_MS = 86_400_000;
 const CLAIM_TTL_MS = 90 * DAY_MS;
 const MARK_TTL_MS = 30 * DAY_MS;
 /** An intent outlives every retry of the run that wrote it; it is removed by whoever finishes it. */
+/** Longer than any run holds what it has read. */
+const DONE_TTL_MS = 2 * 60 * 60_000;
 const INTENT_TTL_MS = 365 * DAY_MS;
 /** An intent older than this is not of the same attempt any more: the new one gets a time of its own. */
 const INTENT_ADOPTED_MS = 60 * 60_000;
@@ -179,8 +181,18 @@ export class Ledger {
       after(intendedAt, retentionMs),
       undefined,
     );
+    // Before the intent goes: whoever intends after that finds this.
+    const done = { at: tombstone.at ?? intendedAt.toISOString() };
+    const expiresAt = after(new Date(done.at), DONE_TTL_MS);
+    await this.store.put({ partition: `done|${scopeId}`, sort: resourceKey }, done, expiresAt, 'any');
     await this.store.delete({ partition: `intent|${scopeId}`, sort: resourceKey });
     return first;
+  }
+
+  /** When the last deletion under this key was recorded, if that is not long ago. */
+  async doneAt(scopeId: string, resourceKey: string): Promise<Date | undefined> {
+    const entry = await this.store.get({ partition: `done|${scopeId}`, sort: resourceKey });
+    return entry && time(entry.value.at);
   }
 
   /** The delete did not happen: nothing to record. */

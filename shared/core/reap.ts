@@ -79,6 +79,7 @@ async function reapBatch(
     run.report.stop('time');
     return items.map((item) => unbegun(run, item, options.judged?.get(item.key)));
   }
+  const lookedAt = run.clock.now();
   const looked = await judgeAfresh(run, scope, type, items, options);
   const orphans = looked.judged.filter(({ verdict }) => verdict.verdict === 'reap');
   for (const { resource, verdict } of looked.judged) {
@@ -95,7 +96,7 @@ async function reapBatch(
     run.report.item(resource, verdict, 'deferred', ['budget used up']);
     later.push({ item: idOf(resource), afterMs: untilNextHour(run), patient: true, reason: 'budget' });
   }
-  const results = await pMap(orphans.slice(0, grant.count), (orphan) => deleteOne(run, scope, type, orphan), {
+  const results = await pMap(orphans.slice(0, grant.count), (orphan) => deleteOne(run, scope, type, orphan, lookedAt), {
     concurrency: scope.deleteConcurrency,
   });
   const unused = results.filter(({ deleted }) => !deleted).length;
@@ -115,7 +116,13 @@ interface Deleted {
 }
 
 /** Never throws: an unexpected error here must not leave siblings half done. */
-async function deleteOne(run: Run, scope: CloudScope, type: ResourceType, orphan: Judged): Promise<Deleted> {
+async function deleteOne(
+  run: Run,
+  scope: CloudScope,
+  type: ResourceType,
+  orphan: Judged,
+  lookedAt: Date,
+): Promise<Deleted> {
   const { resource } = orphan;
   try {
     if (!hasTime(run, DELETE_MS)) {
@@ -127,6 +134,7 @@ async function deleteOne(run: Run, scope: CloudScope, type: ResourceType, orphan
       return defer(run, orphan, SNAPSHOT_RETRY_MS, true, `snapshot ${snapshot.id} is not completed`);
     const record = tombstoneOf(run, scope, orphan, snapshot.id);
     const intent = await run.ledger.intend(scope.id, resource.key, record, run.runId, run.clock.now());
+    if (intent.own && (await wasDoneSince(run, scope, orphan, lookedAt))) return { deleted: false };
     const error = await attempt(() => type.delete(resource, TO_ITS_END), `delete ${type.name}`);
     if (error) return await notDeleted(run, scope, orphan, error, intent.own);
     await recordDeleted(run, scope, orphan, record, intent.at);
@@ -135,6 +143,16 @@ async function deleteOne(run: Run, scope: CloudScope, type: ResourceType, orphan
     const error = asCloudError(cause, `reap ${type.name}`);
     return fail(run, orphan, error);
   }
+}
+
+/** Another run deleted and recorded it after this one had looked: to delete it again would succeed, and be a second record. */
+async function wasDoneSince(run: Run, scope: CloudScope, orphan: Judged, lookedAt: Date): Promise<boolean> {
+  const { resource, verdict } = orphan;
+  const doneAt = await run.ledger.doneAt(scope.id, resource.key);
+  if (!doneAt || doneAt <= lookedAt) return false;
+  await run.ledger.withdrawn(scope.id, resource.key);
+  run.report.item(resource, verdict, 'none', ['recorded by another run']);
+  return true;
 }
 
 async function attempt(call: () => Promise<void>, operation: string): Promise<CloudError | undefined> {

@@ -297,6 +297,14 @@ describe('gleaner', () => {
     expect(code).toBe(0);
   });
 
+  it('looks in the region of the profile where nothing names one, and says where it looked', async () => {
+    const config = join(folder, 'config');
+    writeFileSync(config, '[default]\nregion = eu-west-1\n');
+    const env = { AWS_REGION: '', AWS_CONFIG_FILE: config };
+    const { stdout } = await gleaner(['plan', '--cloud', 'aws', '--ledger', 'memory', '--json'], { env });
+    expect(JSON.parse(stdout)).toMatchObject({ scope: { regions: ['eu-west-1'] }, complete: true });
+  });
+
   it('explains by the times that it is given', async () => {
     const id = simulator.region().createVolume({ tags: MCM('gone') });
     const explain = async (...more: string[]) =>

@@ -4,6 +4,7 @@ import { history } from '../../shared/core/explain.ts';
 import { Ledger } from '../../shared/core/ledger.ts';
 import type { ReapWork } from '../../shared/core/ports.ts';
 import { MemoryLedger } from '../../shared/local/ledger-memory.ts';
+import { SimClock } from '../../simulator/world/clock.ts';
 import { FakeCloud } from '../support/fake-cloud.ts';
 import { AT_ONCE, cloudError, delegate, enforce, MINUTE, START, TestQueue, testEngine } from '../support/run.ts';
 
@@ -147,5 +148,30 @@ describe('batches of a reap', () => {
         / is not fake:d0 of type /,
       );
     expect(cloud.calls).toEqual({});
+  });
+
+  it('that another run deleted between their look and their intent are neither deleted nor recorded again', async () => {
+    const cloud = estate(1);
+    const memory = new MemoryLedger(new SimClock(START));
+    const other = testEngine(cloud, memory, AT_ONCE);
+    let engine = other;
+    let met = false;
+    const store = delegate(memory, {
+      put: async (...args) => {
+        if (args[0].partition.startsWith('intent') && !met) {
+          met = true;
+          for (const { clock } of [other, engine]) clock.advance(1000);
+          await sweep(other, 'sweep', {}, enforce);
+        }
+        return memory.put(...args);
+      },
+    });
+    engine = testEngine(cloud, store, AT_ONCE);
+    const { report } = await sweep(engine, 'sweep', {}, enforce);
+    expect(cloud.deleted).toEqual(['d0']);
+    expect(report.counts.deleted).toBe(0);
+    expect(await history(new Ledger(memory), 10)).toHaveLength(1);
+    const open = await Array.fromAsync(new Ledger(memory).openIntents('fake:here'));
+    expect(open).toEqual([]);
   });
 });
