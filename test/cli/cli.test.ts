@@ -44,7 +44,7 @@ describe('gleaner', () => {
 
   async function gleaner(
     args: readonly string[],
-    { env = {}, input }: { env?: Record<string, string>; input?: string } = {},
+    { env = {}, input }: { env?: Record<string, string | undefined>; input?: string } = {},
   ) {
     const child = spawn(process.execPath, [MAIN, ...args], {
       env: { ...process.env, ...awsEnvironment(simulator.url), XDG_STATE_HOME: folder, NO_COLOR: '1', ...env },
@@ -300,7 +300,7 @@ describe('gleaner', () => {
   it('looks in the region of the profile where nothing names one, and says where it looked', async () => {
     const config = join(folder, 'config');
     writeFileSync(config, '[default]\nregion = eu-west-1\n');
-    const env = { AWS_REGION: '', AWS_CONFIG_FILE: config };
+    const env = { AWS_REGION: undefined, AWS_CONFIG_FILE: config };
     const { stdout } = await gleaner(['plan', '--cloud', 'aws', '--ledger', 'memory', '--json'], { env });
     expect(JSON.parse(stdout)).toMatchObject({ scope: { regions: ['eu-west-1'] }, complete: true });
   });
