@@ -15,13 +15,11 @@ import { engineOf, homeRegion, isForgetful } from '../wire.ts';
 const TABLE_ITEMS = 5000;
 
 /** `gleaner plan` and `gleaner sweep`. @returns the exit code */
-export async function sweepCommand(verb: 'plan' | 'sweep', flags: Flags): Promise<number> {
+export async function sweepCommand(verb: 'plan' | 'sweep', given: Flags): Promise<number> {
+  const flags = await located(given);
   const policy = policyOf(flags);
   const mode = modeOf(flags, policy);
-  const asked = sweepScopeOf(flags);
-  // The report says where it looked.
-  const isHome = flags.cloud === 'aws' && asked.regions === undefined;
-  const request = isHome ? { ...asked, regions: [await homeRegion(flags)] } : asked;
+  const request = sweepScopeOf(flags);
   const waitMs = durationOf('wait', flags.wait) ?? 0;
   const deletes = verb === 'sweep' && mode === 'enforce';
   if (deletes && !flags.yes && !process.stdin.isTTY) {
@@ -43,6 +41,11 @@ export async function sweepCommand(verb: 'plan' | 'sweep', flags: Flags): Promis
     interrupt.stop();
     await engine.store.close();
   }
+}
+
+/** The report says where it looked, also where no flag does. */
+async function located(flags: Flags): Promise<Flags> {
+  return flags.cloud === 'aws' && flags.region === undefined ? { ...flags, region: await homeRegion(flags) } : flags;
 }
 
 interface Run {

@@ -57,12 +57,6 @@ export async function called<T>(operation: string, call: () => Promise<T>): Prom
   }
 }
 
-export function chunks<T>(items: readonly T[], size: number): T[][] {
-  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
-    items.slice(index * size, (index + 1) * size),
-  );
-}
-
 /** Each resource once; one that two reads found is the same. */
 export function distinct(resources: readonly Resource[]): Resource[] {
   return [...new Map(resources.map((resource) => [resource.key, resource])).values()];

@@ -4,10 +4,11 @@ import {
   type NetworkInterface,
   paginateDescribeNetworkInterfaces,
 } from '@aws-sdk/client-ec2';
+import { chunks } from '../core/chunks.ts';
 import type { Hold, Resource, UseState } from '../core/model.ts';
 import type { ListFilter, ResourceType, VmIdentity } from '../core/ports.ts';
 import { tagKeysWithPrefix } from '../core/tags.ts';
-import { chunks, distinct, FILTER_VALUES, filter, listOf, PAGE_SIZE, pagesOf, tagsOf } from './describe.ts';
+import { distinct, FILTER_VALUES, filter, listOf, PAGE_SIZE, pagesOf, tagsOf } from './describe.ts';
 import { toCloudError } from './errors.ts';
 import { ENI_TYPE, isInstanceId, isInstanceName, keyOf } from './ids.ts';
 import { candidatesOf, membersOnly, type RegionContext, readByIds } from './region-context.ts';

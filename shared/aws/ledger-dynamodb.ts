@@ -10,6 +10,7 @@ import {
   paginateQuery,
 } from '@aws-sdk/client-dynamodb';
 import pMap from 'p-map';
+import { chunks } from '../core/chunks.ts';
 import {
   type Clock,
   LedgerConflict,
@@ -19,7 +20,6 @@ import {
   type LedgerStore,
   type WriteCondition,
 } from '../core/ports.ts';
-import { chunks } from './describe.ts';
 
 /** BatchGetItem takes 100 keys. */
 const BATCH = 100;

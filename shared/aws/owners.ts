@@ -1,9 +1,10 @@
 import { type EC2Client, type Filter, type Instance, paginateDescribeInstances } from '@aws-sdk/client-ec2';
+import { chunks } from '../core/chunks.ts';
 import type { Attachment, OwnerAnswer, OwnerRef, Vm } from '../core/model.ts';
 import { type OwnerDirectory, ownerKey } from '../core/ports.ts';
 import { messageOf } from '../core/run.ts';
 import { tagKeysWithPrefix } from '../core/tags.ts';
-import { chunks, FILTER_VALUES, filter, incomplete, listOf, PAGE_SIZE, pagesOf, tagsOf } from './describe.ts';
+import { FILTER_VALUES, filter, incomplete, listOf, PAGE_SIZE, pagesOf, tagsOf } from './describe.ts';
 import { isInstanceId, isInstanceName, keyOf } from './ids.ts';
 import { CANDIDATE_TAG_PREFIXES, CAPA_CLUSTER_TAG_PREFIX, MACHINE_NAME_TAG } from './tags.ts';
 

@@ -1,9 +1,10 @@
 import type { EC2Client } from '@aws-sdk/client-ec2';
+import { chunks } from '../core/chunks.ts';
 import { asCloudError } from '../core/errors.ts';
 import type { Resource } from '../core/model.ts';
 import type { ListFilter, ReadResult, ResourceId } from '../core/ports.ts';
 import { belongsToCluster } from '../core/protections.ts';
-import { chunks, FILTER_VALUES } from './describe.ts';
+import { FILTER_VALUES } from './describe.ts';
 import { isCandidate } from './tags.ts';
 
 /** What the resource types of one region share. */

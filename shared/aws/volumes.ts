@@ -4,9 +4,10 @@ import {
   paginateDescribeVolumes,
   type Volume,
 } from '@aws-sdk/client-ec2';
+import { chunks } from '../core/chunks.ts';
 import type { Hold, Resource, UseState } from '../core/model.ts';
 import type { ListFilter, ResourceType, VmIdentity } from '../core/ports.ts';
-import { chunks, distinct, FILTER_VALUES, filter, listOf, PAGE_SIZE, pagesOf, tagsOf } from './describe.ts';
+import { distinct, FILTER_VALUES, filter, listOf, PAGE_SIZE, pagesOf, tagsOf } from './describe.ts';
 import { toCloudError } from './errors.ts';
 import { isInstanceName, keyOf, VOLUME_TYPE } from './ids.ts';
 import { volumeMonthlyCostUsd } from './prices.ts';

@@ -1,5 +1,6 @@
 import type { Pipeline } from '@azure/core-rest-pipeline';
 import pMap from 'p-map';
+import { chunks } from '../core/chunks.ts';
 import type { CloudError } from '../core/errors.ts';
 import type { Kind, Resource } from '../core/model.ts';
 import type { ListFilter, ReadResult, ResourceType, VmIdentity } from '../core/ports.ts';
@@ -97,8 +98,7 @@ async function* confirmed<T>(
 ): AsyncGenerator<Resource[]> {
   let failure: Error | undefined;
   for await (const ids of graph.ids(clients, spec.armType, filter, signal)) {
-    for (let start = 0; start < ids.length; start += CONFIRM_PAGE) {
-      const page = ids.slice(start, start + CONFIRM_PAGE);
+    for (const page of chunks(ids, CONFIRM_PAGE)) {
       const results = await reader.confirm(page, signal);
       yield results.flatMap((result) => {
         if (result.status === 'failed') failure ??= result.error;

@@ -21,9 +21,9 @@ const DAY_MS = 86_400_000;
 const CLAIM_TTL_MS = 90 * DAY_MS;
 const MARK_TTL_MS = 30 * DAY_MS;
 /** An intent outlives every retry of the run that wrote it; it is removed by whoever finishes it. */
+const INTENT_TTL_MS = 365 * DAY_MS;
 /** Longer than any run holds what it has read. */
 const DONE_TTL_MS = 2 * 60 * 60_000;
-const INTENT_TTL_MS = 365 * DAY_MS;
 /** An intent older than this is not of the same attempt any more: the new one gets a time of its own. */
 const INTENT_ADOPTED_MS = 60 * 60_000;
 const RUN_TTL_MS = 90 * DAY_MS;

@@ -1,5 +1,6 @@
 import type { Resource } from './model.ts';
 import type { Policy } from './policy.ts';
+import { folded } from './tags.ts';
 
 /** Why a resource must stay, or undefined. */
 export interface Protection {
@@ -104,12 +105,11 @@ export function belongsToCluster(
   resource: Pick<Resource, 'tags' | 'tagsIgnoreCase'>,
   clusters: readonly string[],
 ): boolean {
-  const folded = (text: string) => (resource.tagsIgnoreCase ? text.toLowerCase() : text);
   return Object.entries(resource.tags).some(([key, value]) =>
     clusters.some((cluster) => {
-      const name = folded(cluster);
-      const asKey = /cluster[-/._:]$/i.test(key.slice(0, -name.length)) && folded(key).endsWith(name);
-      return asKey || (folded(value) === name && /cluster/i.test(key));
+      const name = folded(resource, cluster);
+      const asKey = /cluster[-/._:]$/i.test(key.slice(0, -name.length)) && folded(resource, key).endsWith(name);
+      return asKey || (folded(resource, value) === name && /cluster/i.test(key));
     }),
   );
 }

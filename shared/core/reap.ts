@@ -1,5 +1,6 @@
 import pMap from 'p-map';
 import { giveBackBudget, takeBudget, untilNextHour } from './budget.ts';
+import { chunks } from './chunks.ts';
 import { asCloudError, CloudError, isRetryable } from './errors.ts';
 import { type Judged, judgeAfresh, type Later } from './look.ts';
 import type { Resource } from './model.ts';
@@ -51,7 +52,7 @@ async function reapType(
   items: readonly ResourceId[],
   options: ReapOptions & { book: OwnerBook },
 ): Promise<Later[]> {
-  const batches = chunked(items, scope.recheckBatch);
+  const batches = chunks(items, scope.recheckBatch);
   const errors: unknown[] = [];
   const reapUnlessFailed = async (batch: readonly ResourceId[]): Promise<Later[]> => {
     if (errors.length > 0) return [];
@@ -241,12 +242,6 @@ async function snapshotFirst(
     throw new CloudError({ code: 'unknown', nativeCode: 'SnapshotFailed', operation: 'snapshot', message });
   }
   return { id, pending: state !== 'completed' };
-}
-
-function chunked<T>(items: readonly T[], size: number): T[][] {
-  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
-    items.slice(index * size, (index + 1) * size),
-  );
 }
 
 const idOf = ({ key, id, type }: Resource): ResourceId => ({ key, id, type });

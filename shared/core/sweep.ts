@@ -1,4 +1,5 @@
 import { breakerHolds, bury, KnownOwners } from './breaker.ts';
+import { chunks } from './chunks.ts';
 import { Collector } from './collect.ts';
 import { asCloudError } from './errors.ts';
 import { finishIntents } from './intents.ts';
@@ -71,8 +72,7 @@ async function reapOrphans(run: Run, scope: CloudScope, orphans: readonly Judged
     return reapItems(run, scope, ids, { book, judged });
   }
   const notBefore = run.clock.now().toISOString();
-  for (let start = 0; start < ids.length; start += REAP_BATCH) {
-    const items = ids.slice(start, start + REAP_BATCH);
+  for (const items of chunks(ids, REAP_BATCH)) {
     await run.queue.send({ kind: 'reap', runId: run.runId, scopeId: scope.id, notBefore, attempt: 0, items }, 0);
   }
   for (const orphan of orphans) put(run, orphan, 'deferred', 'handed to the function that deletes');

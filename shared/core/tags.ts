@@ -2,7 +2,9 @@ import type { Resource } from './model.ts';
 
 type Tagged = Pick<Resource, 'tags' | 'tagsIgnoreCase'>;
 
-const folded = (resource: Tagged, key: string) => (resource.tagsIgnoreCase ? key.toLowerCase() : key);
+/** Text of a tag as the cloud compares it: without its case where the cloud does so. */
+export const folded = (resource: Pick<Tagged, 'tagsIgnoreCase'>, text: string) =>
+  resource.tagsIgnoreCase ? text.toLowerCase() : text;
 
 /** The tags under any of `keys`, in the cloud's own spelling. Keys are compared without case only where the cloud does so. */
 export function tagEntries(resource: Tagged, keys: readonly string[]): [key: string, value: string][] {

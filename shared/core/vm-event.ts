@@ -1,3 +1,4 @@
+import { chunks } from './chunks.ts';
 import { asCloudError } from './errors.ts';
 import { finishIntents } from './intents.ts';
 import { askOwners, type Judged, judgeSighting, keepMark, type Sighting, sight } from './look.ts';
@@ -172,8 +173,8 @@ async function handOver(
   if (run.mode !== 'enforce' || !run.queue) return due;
   const latest = Math.max(0, ...due.map(({ afterMs }) => afterMs));
   const notBefore = new Date(now + latest).toISOString();
-  for (let start = 0; start < due.length; start += REAP_BATCH) {
-    const items = due.slice(start, start + REAP_BATCH).map(({ item }) => item);
+  for (const batch of chunks(due, REAP_BATCH)) {
+    const items = batch.map(({ item }) => item);
     const eventTime = event.time.toISOString();
     await run.queue.send(
       { kind: 'reap', runId: run.runId, scopeId: scope.id, notBefore, attempt: 0, items, eventTime },

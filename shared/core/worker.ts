@@ -1,4 +1,5 @@
 import { breakerStands } from './breaker.ts';
+import { chunks } from './chunks.ts';
 import { finishIntents } from './intents.ts';
 import type { Later } from './look.ts';
 import { type Clock, type CloudScope, REAP_BATCH, type ReapWork, type ResourceId, type WorkQueue } from './ports.ts';
@@ -73,8 +74,8 @@ export async function putBackLater(
   for (const group of groups.values()) {
     const { scopeId, afterMs } = group[0] as Later & { scopeId: string };
     const notBefore = new Date(clock.now().getTime() + afterMs).toISOString();
-    for (let start = 0; start < group.length; start += REAP_BATCH) {
-      const items = group.slice(start, start + REAP_BATCH).map(({ item }) => item);
+    for (const batch of chunks(group, REAP_BATCH)) {
+      const items = batch.map(({ item }) => item);
       await queue.send({ kind: 'reap', runId, scopeId, notBefore, attempt: 1, items }, afterMs);
     }
   }

@@ -146,7 +146,6 @@ export class SqliteLedger implements LedgerStore {
   }
 }
 
-/** One statement for each condition, so that the check and the write are one step; an expired entry counts as absent. */
 /** False = an empty database. @throws Error where it is another program's or another Gleaner's, or no database at all */
 function isLedger(db: DatabaseSync): boolean {
   const { version, tables } = db
@@ -160,6 +159,7 @@ function isLedger(db: DatabaseSync): boolean {
   return version === SCHEMA_VERSION;
 }
 
+/** One statement for each condition, so that the check and the write are one step; an expired entry counts as absent. */
 function upsert(condition: WriteCondition, nowMs: number): { sql: string; more: SQLInputValue[] } {
   const insert = 'INSERT INTO entry (partition, sort, value, version, expires)';
   const update = 'UPDATE SET value = excluded.value, version = excluded.version, expires = excluded.expires';
